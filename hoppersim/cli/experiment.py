@@ -1,0 +1,164 @@
+"""``hoppersim experiment``: run a study, show its table, write its data and figures, say what it finds."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Callable, Sequence
+from itertools import groupby
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from hoppersim.cli.options import DEFAULT_PRESET, Json, Plan, Preset, Settings
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+    from hoppersim.experiments.study import Row, Study
+
+LIST = "list"
+
+
+def experiment(
+    name: Annotated[str, typer.Argument(help="Study to run, or list.")] = LIST,
+    quick: Annotated[
+        bool, typer.Option("--quick", "-q", help="Shorter runs: seconds instead of minutes.")
+    ] = False,
+    out: Annotated[
+        Path | None,
+        typer.Option("--out", "-o", metavar="DIR", help="Folder for files.", show_default="./out/NAME"),
+    ] = None,
+    jobs: Annotated[
+        int | None, typer.Option("--jobs", "-j", metavar="N", help="Processes.", show_default="one a core")
+    ] = None,
+    preset: Preset = DEFAULT_PRESET,
+    settings: Settings = None,
+    floorplan: Plan = None,
+    json: Json = False,
+) -> None:
+    """Run a study: its table, figures, data files and finding.
+
+    Results do not depend on the number of processes.
+
+    Examples:
+
+      hoppersim experiment list
+
+      hoppersim experiment cluster_scaling --quick
+
+      hoppersim experiment cluster_scaling -j 2 --out results --set lrc.enabled=0
+    """
+    if name == LIST:
+        _list()
+        return
+    from hoppersim.cli.options import open_machine
+    from hoppersim.cli.render import console
+    from hoppersim.experiments.registry import find_study
+    from hoppersim.experiments.runner import run_study
+    from hoppersim.experiments.study import MachineRequest
+
+    study = find_study(name)
+    request = MachineRequest(preset, tuple(settings or ()), floorplan)
+    points = study.points(open_machine(preset, settings, floorplan), quick)
+    started = time.monotonic()
+    with _progress(study.name, len(points)) as advance:
+        rows = run_study(study, request, points, jobs if jobs is not None else usable_cores(), advance)
+    folder = out if out is not None else Path("out") / name
+    files = write_files(study, rows, folder)
+    if json:
+        typer.echo(_document(study, rows), nl=False)
+        return
+    screen = console()
+    _show(screen, study, rows)
+    screen.print(f"Files: {', '.join(str(file) for file in files)}", markup=False, soft_wrap=True)
+    screen.print(f"{len(points)} points in {time.monotonic() - started:.1f} s.", markup=False)
+
+
+def usable_cores() -> int:
+    """Count the cores that this process may use."""
+    if hasattr(os, "sched_getaffinity"):
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1
+
+
+def write_files(study: Study, rows: Sequence[Row], folder: Path) -> list[Path]:
+    """Write data and figures, each file whole or not at all."""
+    from hoppersim.plots.registry import draw_study
+    from hoppersim.result.export import to_csv, write_text
+
+    files = [folder / f"{study.name}.json", folder / f"{study.name}.csv"]
+    write_text(files[0], _document(study, rows))
+    write_text(files[1], to_csv(rows))
+    return files + draw_study(study, rows, folder)
+
+
+def _document(study: Study, rows: Sequence[Row]) -> str:
+    from hoppersim.result.export import to_json
+
+    document: dict[str, Any] = {
+        "schema": "hoppersim.study/1",
+        "study": study.name,
+        "title": study.title,
+        "finding": study.finding(list(rows)),
+        "rows": rows,
+    }
+    return to_json(document)
+
+
+def _list() -> None:
+    from rich.table import Table
+
+    from hoppersim.cli.render import console
+    from hoppersim.experiments.registry import find_study, study_names
+
+    table = Table("study", "answers")
+    for name in study_names():
+        table.add_row(name, find_study(name).question)
+    console().print(table)
+
+
+class _progress:  # noqa: N801 - reads as a function where it is used
+    """A bar with the time left on the standard error stream, stepped once a row."""
+
+    def __init__(self, name: str, total: int) -> None:
+        from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
+        from rich.progress import TimeRemainingColumn as Left
+
+        from hoppersim.cli.render import console
+
+        columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
+        self._bar = Progress(
+            *columns, TextColumn("left"), Left(), console=console(stderr=True), transient=True
+        )
+        self._task = self._bar.add_task(name, total=total)
+
+    def __enter__(self) -> Callable[[Row], None]:
+        self._bar.start()
+        return lambda row: self._bar.advance(self._task)
+
+    def __exit__(self, *details: object) -> None:
+        self._bar.stop()
+
+
+def _show(screen: Console, study: Study, rows: Sequence[Row]) -> None:
+    from rich.table import Table
+
+    from hoppersim.cli.render import provisional_note
+
+    for value, group in groupby(rows, key=lambda row: row[study.group.key]):
+        table = Table(title=f"{study.title} ({study.group.heading}: {value})", title_justify="left")
+        for column in study.columns:
+            table.add_column(column.heading, justify="right" if column.form else "left")
+        for row in group:
+            table.add_row(*(column.text(row) for column in study.columns))
+        screen.print(table)
+    for row in rows:
+        if row["status"] != "ok":
+            screen.print(f"left out: {row['mode']} x {row['cluster']}: {row['status']}", markup=False)
+    for sentence in study.finding(list(rows)):
+        screen.print(f"* {sentence}", markup=False)
+    note = provisional_note(max((row.get("provisional") or 0 for row in rows), default=0))
+    if note:
+        screen.print(note, markup=False)

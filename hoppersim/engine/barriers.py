@@ -1,0 +1,106 @@
+"""Barriers in time order: a log of what the fabric will bring, committed up to the present.
+
+The fabric computes ahead, so entries carry a tick that may lie in the future. A commit applies the entries up
+to a tick one by one; at one tick the log goes before the local operation, and within it expectations (negative
+bytes) before arrivals before bytes. Committing eagerly would complete phases too early.
+"""
+
+from __future__ import annotations
+
+from bisect import insort
+from collections.abc import Callable
+from typing import NamedTuple
+
+from hoppersim.blocks.mbarrier import Mbarrier, MbarrierFault
+
+
+class Pending(NamedTuple):
+    """One log entry; the fields are in the order in which entries of a tick are applied."""
+
+    tick: int
+    rank: int
+    arrivals: int
+    bytes: int
+    who: str
+
+
+class Waiter(NamedTuple):
+    """A role that waits for a phase; `wake` is called with the tick of the flip."""
+
+    parity: int
+    wake: Callable[[int], None]
+
+
+def _rank(arrivals: int, data: int) -> int:
+    if data < 0:
+        return 0
+    return 1 if arrivals else 2
+
+
+class LoggedBarrier:
+    """An mbarrier whose remote and asynchronous operations are a time-ordered log.
+
+    Parameters
+    ----------
+    count
+        Arrivals that a phase needs.
+    on_fault
+        Called with (tick, fault) when an entry breaks a rule of PTX; the entry is dropped.
+    """
+
+    __slots__ = ("_log", "_on_fault", "generation", "history", "state", "waiters")
+
+    def __init__(self, count: int, on_fault: Callable[[int, MbarrierFault], None]) -> None:
+        self.state = Mbarrier(count)
+        self.waiters: list[Waiter] = []
+        self.generation = 0
+        self.history: list[Pending] = []
+        self._log: list[Pending] = []
+        self._on_fault = on_fault
+
+    def push(self, tick: int, arrivals: int, data: int, who: str) -> None:
+        """Add an entry: arrivals, then bytes that came (negative: bytes that are announced)."""
+        insort(self._log, Pending(tick, _rank(arrivals, data), arrivals, data, who))
+
+    def commit(self, tick: int) -> None:
+        """Apply all entries up to and including `tick`."""
+        while self._log and self._log[0].tick <= tick:
+            self._apply(self._log.pop(0))
+
+    def next_flip(self) -> int | None:
+        """Tick at which the known entries complete the present phase; None if they do not."""
+        trial = Mbarrier(self.state.count, self.state.pending, self.state.phase, self.state.tx)
+        for entry in self._log:
+            try:
+                if _step(trial, entry):
+                    return entry.tick
+            except MbarrierFault:
+                continue
+        return None
+
+    def _apply(self, entry: Pending) -> None:
+        try:
+            flipped = _step(self.state, entry)
+        except MbarrierFault as fault:
+            self._on_fault(entry.tick, fault)
+            return
+        if not flipped:
+            self.history.append(entry)
+            return
+        self.history.clear()
+        passed = [waiter for waiter in self.waiters if self.state.passed(waiter.parity)]
+        self.waiters = [waiter for waiter in self.waiters if not self.state.passed(waiter.parity)]
+        for waiter in passed:
+            waiter.wake(entry.tick)
+
+
+def _step(state: Mbarrier, entry: Pending) -> bool:
+    """Apply one entry; an arrive.expect_tx announces its bytes before it arrives."""
+    phase = state.phase
+    if entry.bytes < 0:
+        state.expect_tx(-entry.bytes)
+    if entry.arrivals:
+        state.arrive(entry.arrivals)
+    if entry.bytes > 0:
+        state.complete_tx(entry.bytes)
+    return state.phase != phase

@@ -1,0 +1,198 @@
+"""The compiled fabric: the table-driven loop behind the interface that the engine speaks.
+
+Numba's cache notices edits of the file that holds a function, not of the files that it inlines; so the cache
+lives in a folder named by a hash of every inlined source and of the numba version.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+from collections.abc import Callable
+from functools import cache
+from importlib import import_module
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numba
+import numpy as np
+from numpy.typing import NDArray
+
+from hoppersim.engine.compiled import columns as c
+from hoppersim.engine.compiled.state import grow, make_state
+from hoppersim.engine.interface import COPY, STORE, LogEntry, Transfer
+from hoppersim.engine.output import COUNTER_NAMES
+from hoppersim.engine.tables import SUBTICKS, Tables, make_tables
+from hoppersim.errors import InternalError
+from hoppersim.machine import Machine
+
+INLINED_MODULES = (
+    "hoppersim.units",
+    "hoppersim.blocks.addresses",
+    "hoppersim.blocks.l2",
+    "hoppersim.blocks.lrc",
+    "hoppersim.blocks.tma",
+    "hoppersim.engine.interface",
+    "hoppersim.engine.tables",
+    "hoppersim.engine.compiled.columns",
+    "hoppersim.engine.compiled.state",
+    "hoppersim.engine.compiled.calendar",
+    "hoppersim.engine.compiled.path",
+    "hoppersim.engine.compiled.kernel",
+)
+CACHE_VARIABLE = "HOPPERSIM_CACHE"
+
+
+class Kernel(NamedTuple):
+    """The compiled entry points."""
+
+    advance: Callable[..., int]
+    inject: Callable[..., None]
+    warm: Callable[..., None]
+
+
+def source_key(paths: list[Path]) -> str:
+    """Hash the inlined sources and the versions that decide what they compile to."""
+    digest = hashlib.sha256(f"{numba.__version__} {np.__version__}".encode())
+    for path in paths:
+        digest.update(path.read_bytes())
+    return digest.hexdigest()[:16]
+
+
+def cache_folder() -> Path:
+    """Folder of the compiled kernel for the present sources; `HOPPERSIM_CACHE` moves its parent."""
+    base = os.environ.get(CACHE_VARIABLE) or os.environ.get("XDG_CACHE_HOME") or "~/.cache"
+    paths = [Path(str(import_module(name).__file__)) for name in INLINED_MODULES]
+    return Path(base).expanduser() / "hoppersim" / source_key(paths)
+
+
+def is_compiled() -> bool:
+    """Say whether a compiled kernel lies in the cache, so that a first use need not compile."""
+    return any(cache_folder().glob("*.nbc"))
+
+
+@cache
+def load_kernel() -> Kernel:
+    """Compile the kernel, or take it from the cache."""
+    from hoppersim.engine.compiled import kernel  # noqa: PLC0415  (compiles its helpers lazily)
+
+    previous = numba.config.CACHE_DIR
+    numba.config.CACHE_DIR = str(cache_folder())
+    try:
+        compiled = [numba.njit(cache=True)(entry) for entry in (kernel.advance, kernel.inject, kernel.warm)]
+    finally:
+        numba.config.CACHE_DIR = previous
+    return Kernel(*compiled)
+
+
+class CompiledFabric:
+    """Line traffic in a compiled loop.
+
+    Parameters
+    ----------
+    machine
+        The machine to model.
+    granular
+        Log the bytes of every line (see `make_tables`).
+    """
+
+    def __init__(self, machine: Machine, granular: bool = False) -> None:
+        self.tables: Tables = make_tables(machine, granular)
+        self.lookahead = min(self.tables.launch, self.tables.copy_launch)
+        self.latest_unknown = self.tables.completion
+        self._state = make_state(machine, self.tables)
+        self._kernel = load_kernel()
+        self._batch = np.zeros((64, c.RECORD_COLUMNS + 2 * c.MAX_DESTINATIONS), dtype=np.int64)
+
+    def warm(self, first_line: int, last_line: int) -> None:
+        """Bring a range of lines into the L2 of every partition."""
+        self._kernel.warm(self.tables, self._state, first_line, last_line)
+
+    def inject(self, transfers: list[Transfer]) -> None:
+        """Take the transfers of one tick, in their order."""
+        count = len(transfers)
+        if count > len(self._batch):
+            self._batch = np.zeros((2 * count, self._batch.shape[1]), dtype=np.int64)
+        self._make_room(count)
+        for row, transfer in zip(self._batch, transfers, strict=False):
+            self._fill_row(row, transfer)
+        self._kernel.inject(self.tables, self._state, self._batch, count)
+
+    def _make_room(self, count: int) -> None:
+        scalars = self._state.scalars
+        packets = len(self._state.packets) if scalars[c.PACKETS_LEFT] <= count else 0
+        records = len(self._state.records) + count if scalars[c.RECORDS_LEFT] <= count else 0
+        if packets or records:
+            self._state = grow(self._state, packets, records)
+
+    def _fill_row(self, row: NDArray[np.int64], transfer: Transfer) -> None:
+        launch = self.tables.copy_launch if transfer.kind in (COPY, STORE) else self.tables.launch
+        start = transfer.tick + launch
+        if start < self._state.scalars[c.NOW]:
+            raise InternalError(f"a transfer at tick {transfer.tick} comes after the fabric passed {start}")
+        reach = [value for destination in transfer.destinations for value in destination]
+        count = len(transfer.destinations)
+        values = (
+            0, transfer.kind, transfer.sm, transfer.address, transfer.row_bytes, 0, *transfer.counts,
+            *transfer.strides, 0, 0, 0, 0, transfer.bytes, count, count, start, 0, 0, *reach,
+        )  # fmt: skip
+        row[: len(values)] = values
+
+    def advance(self, horizon: int) -> list[LogEntry]:
+        """Process all events before `horizon`, but stop `lookahead` after the first entry that it returns."""
+        entries: list[LogEntry] = []
+        scalars = self._state.scalars
+        while True:
+            reason = self._kernel.advance(self.tables, self._state, horizon, self.lookahead)
+            count = int(scalars[c.LOG_COUNT])
+            if count:
+                entries += [LogEntry(tick, barrier, 0, data) for tick, barrier, data in self._state.log[:count].tolist()]
+                scalars[c.LOG_COUNT] = 0
+                horizon = min(horizon, min(entry.tick for entry in entries) + self.lookahead)
+            if reason == 0:
+                return entries
+            if reason == 1:
+                self._state = grow(self._state, packets=len(self._state.packets))
+
+    @property
+    def frontier(self) -> int:
+        """Tick up to which everything inside the fabric is settled."""
+        return int(self._state.scalars[c.NOW])
+
+    @property
+    def idle(self) -> bool:
+        """Whether no line is under way."""
+        return bool(self._state.scalars[c.ACTIVE] == 0)
+
+    @property
+    def lines(self) -> int:
+        """Line requests made so far."""
+        return int(self._state.scalars[c.LINES])
+
+    def counters(self) -> dict[str, NDArray[np.int64]]:
+        """Counters so far, by block name, one value for each unit."""
+        return collect_counters(self.tables, self._state.count, self._state.busy)
+
+
+def collect_counters(
+    tables: Tables, count: NDArray[np.int64], busy: NDArray[np.int64]
+) -> dict[str, NDArray[np.int64]]:
+    """Cut the counter rows to their units, and add the busy ticks of every kind of server."""
+    units = _units(tables)
+    result: dict[str, Any] = {
+        name: count[row, : units[name.split(".")[0]]].copy() for row, name in enumerate(COUNTER_NAMES[: c.COUNTERS])
+    }
+    first = (tables.lrc_server, tables.slice_server, tables.fabric_server, tables.hbm_server, tables.gpc_server,
+             tables.sm_server, tables.copy_server, tables.servers)  # fmt: skip
+    names = ("lrc", "slice", "fabric", "hbm", "gpc", "sm", "dsmem")
+    for name, start, end in zip(names, first[:-1], first[1:], strict=True):
+        result[f"busy.{name}"] = busy[start:end] // SUBTICKS
+    result["busy.tma"] = result["tma.lines"] * tables.line_interval
+    return result
+
+
+def _units(tables: Tables) -> dict[str, int]:
+    return {
+        "tma": tables.sms, "sm": tables.sms, "lrc": tables.gpcs, "gpc": tables.gpcs, "l2": tables.slices,
+        "hbm": tables.channels,
+    }  # fmt: skip

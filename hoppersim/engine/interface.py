@@ -1,0 +1,84 @@
+"""What the engine asks of a fabric: take transfers, advance to a horizon, hand back what reached barriers."""
+
+from __future__ import annotations
+
+from typing import NamedTuple, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+LOAD = 0  # global memory to SMEM, one box, to one or several CTAs
+COPY = 1  # SMEM to SMEM of another CTA (bulk copy, asynchronous stores)
+STORE = 2  # SMEM to global memory
+SIGNAL = 3  # a remote arrival or expect_tx: no data
+
+
+class Destination(NamedTuple):
+    """One receiver of a transfer: where its bytes go and which barrier counts them."""
+
+    sm: int
+    barrier: int
+
+
+class Transfer(NamedTuple):
+    """One box, copy or signal, as the issuing thread hands it to the fabric.
+
+    The lines of a box are `row_bytes` from `address`, repeated over up to four outer dimensions with
+    `counts` and byte `strides`; `bytes` is what the barrier counts, out-of-bounds part included.
+    `order` breaks ties within one tick: (SM, CTA slot, warp) packed by the engine.
+    """
+
+    tick: int
+    kind: int
+    sm: int
+    order: int
+    destinations: tuple[Destination, ...]
+    address: int = 0
+    row_bytes: int = 0
+    counts: tuple[int, int, int, int] = (1, 1, 1, 1)
+    strides: tuple[int, int, int, int] = (0, 0, 0, 0)
+    bytes: int = 0
+    arrivals: int = 0
+    expect: int = 0
+
+
+class LogEntry(NamedTuple):
+    """Something that reached a barrier through the fabric: arrivals, then bytes (negative: expected)."""
+
+    tick: int
+    barrier: int
+    arrivals: int
+    bytes: int
+
+
+class Fabric(Protocol):
+    """Both fabrics look like this to the engine."""
+
+    lookahead: int
+    """Ticks after an injection before which nothing that it causes happens inside the fabric."""
+    latest_unknown: int
+    """Ticks from the frontier to the first log entry that may still be unknown."""
+
+    def warm(self, first_line: int, last_line: int) -> None:
+        """Bring a range of lines into the L2 of every partition."""
+
+    def inject(self, transfers: list[Transfer]) -> None:
+        """Take transfers in order of (tick, order); none may start before the frontier."""
+
+    def advance(self, horizon: int) -> list[LogEntry]:
+        """Process all events before `horizon`, but stop `lookahead` after the first entry that it returns."""
+
+    @property
+    def frontier(self) -> int:
+        """Tick before which everything inside the fabric is settled."""
+
+    @property
+    def idle(self) -> bool:
+        """Whether nothing is under way."""
+
+    @property
+    def lines(self) -> int:
+        """Line requests made so far."""
+
+    def counters(self) -> dict[str, NDArray[np.int64]]:
+        """Counters so far, by block name, one value for each unit (SM, GPC, slice, channel)."""

@@ -1,0 +1,96 @@
+"""What a run hands to `hoppersim.result`: raw times and counters, before any interpretation."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+
+@dataclass(frozen=True)
+class CtaRun:
+    """One CTA: where it ran and when. Times are ticks from the launch."""
+
+    flow: int
+    cluster: int
+    rank: int
+    sm: int
+    start: int
+    """First instruction of the roles, after the prologue's cluster sync."""
+    end: int
+    """Last instruction of the slowest role, before the epilogue; -1 if it never came."""
+    stamps: tuple[tuple[str, str, int], ...] = ()
+    """(role, stamp name, tick) in time order."""
+
+
+@dataclass(frozen=True)
+class RoleState:
+    """A role that did not finish: what it waits for. Material of the hang report."""
+
+    cta: int
+    """Index into `RunOutput.ctas`."""
+    role: str
+    path: tuple[str, ...]
+    """Enclosing loops with their trip counts, then the operation, as text."""
+    barrier: str
+    stage: int
+    parity_waited: int
+    """-1 where the role waits for something else than a barrier (a cluster sync)."""
+
+
+@dataclass(frozen=True)
+class BarrierState:
+    """A barrier at the end of a run that did not complete."""
+
+    cta: int
+    barrier: str
+    stage: int
+    phase: int
+    pending: int
+    expected: int
+    tx: int
+    log: tuple[tuple[int, str, int, int], ...]
+    """(tick, who, arrivals, bytes) of the present phase; bytes below zero were announced by expect_tx."""
+
+
+@dataclass(frozen=True)
+class RunOutput:
+    """All that one simulation produced."""
+
+    ctas: tuple[CtaRun, ...]
+    ticks: int
+    """Launch to the end of the slowest role, or to the last progress of a hang."""
+    counters: dict[str, NDArray[np.int64]]
+    """Block counters by name; one value for each unit (see `hoppersim.blocks`)."""
+    lines: int
+    """Line requests that the TMA engines made."""
+    wall_seconds: float
+    hung: bool = False
+    roles: tuple[RoleState, ...] = ()
+    barriers: tuple[BarrierState, ...] = ()
+    hazards: tuple[str, ...] = ()
+    """Accesses to CTAs that had exited or not started, and other dynamic findings, as codes with text."""
+    extra: dict[str, Any] = field(default_factory=dict)
+
+
+COUNTER_NAMES = (
+    "tma.lines",  # per SM: line requests issued
+    "tma.multicast_lines",  # per SM: of those, with a multicast mask
+    "sm.bytes_in_self",  # per SM: bytes received for its own request
+    "sm.bytes_in_multicast",  # per SM: bytes received through a multicast
+    "sm.bytes_in_dsmem",  # per SM: bytes received from a peer
+    "sm.bytes_out_dsmem",  # per SM: bytes sent to peers
+    "lrc.requests",  # per GPC: line requests that entered the coalescer
+    "lrc.sectors_out",  # per GPC: sectors that it read from the L2
+    "lrc.sectors_merged",  # per GPC: sectors saved by merging unicast reads
+    "gpc.bytes_in",  # per GPC: bytes through the GPC port
+    "gpc.sectors_delivered",  # per GPC: sectors handed to SMs behind the port
+    "l2.sectors",  # per slice: sectors looked up for SMs
+    "l2.hits",  # per slice: of those, found in the local partition
+    "l2.misses",  # per slice: of those, not found there
+    "l2.fabric_sectors",  # per partition: sectors that came from the other one
+    "hbm.bytes_read",  # per channel
+    "busy.tma", "busy.lrc", "busy.slice", "busy.fabric", "busy.hbm", "busy.gpc", "busy.sm", "busy.dsmem",  # ticks
+)

@@ -1,0 +1,333 @@
+"""What each operation does in the simulator. One binder for each operation: data in, a step out."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from hoppersim.engine.context import EXITED, NOT_STARTED, Cta
+from hoppersim.engine.interface import COPY, LOAD, STORE, Destination, Transfer
+from hoppersim.engine.roles import RoleExit, RoleRun, Step, Waiting, run_steps
+from hoppersim.program import operations as op
+from hoppersim.program.boxes import box_lines
+from hoppersim.program.operations import Operation
+from hoppersim.units import TICKS_PER_CYCLE, to_ticks
+
+
+def bind(run: RoleRun, operation: Operation) -> Step:
+    """Turn an operation into a step of a role's run."""
+    return _BINDERS[type(operation)](run, operation)
+
+
+def _reach(run: RoleRun, rank: int, what: str) -> Cta | None:
+    """Find the CTA of a rank; note a hazard and give None where nobody is there."""
+    target = run.cta.peers[rank] if rank < len(run.cta.peers) else None
+    if target is not None and target.state not in (EXITED, NOT_STARTED):
+        return target
+    state = "does not exist" if target is None else "has exited" if target.state == EXITED else "has not started"
+    code = "HS-MC-002" if target is None else "HS-EX-001" if target.state == EXITED else "HS-EX-002"
+    cta = run.cta
+    run.flow.hazards.append(
+        f"{code}: {what} by role {run.role.name} of cluster {cta.cluster} rank {cta.rank} reaches rank {rank}, "
+        f"which {state}"
+    )
+    return None
+
+
+def _who(run: RoleRun) -> str:
+    return f"rank {run.cta.rank} {run.role.name}"
+
+
+def _bind_wait(run: RoleRun, operation: op.Wait) -> Step:
+    stages = run.flow.flow.program.barrier(operation.barrier).stages
+    stage, numbers = run.stage_of(stages), run.cta.barriers[operation.barrier]
+    parity = _parity(run, operation, stages)
+    hit, wake = max(1, run.cost(operation, "hit")), max(1, run.cost(operation, "wake"))
+    clockwork = run.clockwork
+
+    def step() -> Waiting:
+        yield from run.pay()
+        number, phase = numbers[stage()], parity()
+        if clockwork.passed(number, phase):
+            run.debt += hit
+            return
+        run.waiting = (operation, operation.barrier, stage(), phase)
+        since = run.time
+        delay = (lambda _: wake) if operation.form == "try" else (lambda flip: hit - (flip - since) % hit + wake)
+        yield clockwork.wait(number, phase, delay)
+        run.waiting = None
+
+    return True, step
+
+
+def _parity(run: RoleRun, operation: op.Wait, stages: int) -> Callable[[], int]:
+    if operation.phase == "full":
+        return run.round_of(stages)
+    if operation.phase == "free":
+        full = run.round_of(stages)
+        return lambda: full() ^ 1
+    return run.value(operation.phase)
+
+
+def _bind_arrive(run: RoleRun, operation: op.Arrive) -> Step:
+    stages = run.flow.flow.program.barrier(operation.barrier).stages
+    stage, ranks = run.stage_of(stages), run.ranks(operation.to)
+    issue, effect = run.cost(operation, "issue"), run.cost(operation, "effect")
+    name, who = operation.barrier, _who(run)
+
+    def step() -> None:
+        for rank in ranks():
+            run.debt += issue
+            _post(run, rank, name, stage(), effect, 1, 0, who)
+
+    return False, step
+
+
+def _bind_expect(run: RoleRun, operation: op.ExpectTx) -> Step:
+    stages = run.flow.flow.program.barrier(operation.barrier).stages
+    stage, ranks, count = run.stage_of(stages), run.ranks(operation.to), run.value(operation.bytes)
+    issue, arrivals = run.cost(operation, "issue"), int(operation.arrive)
+    name, who = operation.barrier, _who(run)
+
+    def step() -> None:
+        for rank in ranks():
+            run.debt += issue
+            _post(run, rank, name, stage(), 0, arrivals, -count(), who)
+
+    return False, step
+
+
+def _post(run: RoleRun, rank: int, name: str, stage: int, effect: int, arrivals: int, data: int, who: str) -> None:
+    target = _reach(run, rank, "a barrier operation")
+    if target is not None:
+        delay = effect + run.flow.path_ticks(run.cta.sm, target.sm)
+        run.clockwork.post(target.barrier(name, stage), run.time + max(1, delay), arrivals, data, who)
+
+
+def _bind_load(run: RoleRun, operation: op.TmaLoad) -> Step:
+    program = run.flow.flow.program
+    tensor = program.map(operation.map)
+    base = run.flow.addresses.base(tensor.allocation)
+    coordinates = [run.value(item) for item in operation.coordinates]
+    stage = run.stage_of(program.barrier(operation.barrier).stages)
+    ranks, issue = run.ranks(operation.mask), run.cost(operation, "issue")
+    known: dict[tuple[int, ...], Any] = {}
+
+    def step() -> None:
+        run.debt += issue
+        place = tuple(value() for value in coordinates)
+        box = known.get(place)
+        if box is None:
+            box = box_lines(tensor, base, place)
+            if len(known) < 4096:
+                known[place] = box
+        targets = [_reach(run, rank, "a TMA load") for rank in ranks()]
+        number = stage()
+        reach = tuple(Destination(cta.sm, cta.barrier(operation.barrier, number)) for cta in targets if cta)
+        if box.row_bytes == 0:
+            _deliver_nothing(run, reach, tensor.box_bytes)
+        elif reach:
+            run.clockwork.inject(
+                Transfer(run.time, LOAD, run.cta.sm, run.order, reach, box.address, box.row_bytes, box.counts,
+                         box.strides, tensor.box_bytes)
+            )  # fmt: skip
+
+    return False, step
+
+
+def _deliver_nothing(run: RoleRun, reach: tuple[Destination, ...], count: int) -> None:
+    """A box wholly out of bounds fills SMEM without reading memory; its bytes count all the same."""
+    tma = run.flow.machine.spec.tma
+    tick = run.time + to_ticks(tma.launch_latency + tma.completion_latency)
+    for destination in reach:
+        run.clockwork.post(destination.barrier, tick, 0, count, "fabric")
+
+
+def _bind_copy(run: RoleRun, operation: op.BulkCopy) -> Step:
+    stage = run.stage_of(run.flow.flow.program.barrier(operation.barrier).stages)
+    rank, issue = run.value(operation.rank), run.cost(operation, "issue")
+
+    def step() -> None:
+        run.debt += issue
+        target = _reach(run, rank(), "a bulk copy")
+        if target is not None:
+            reach = (Destination(target.sm, target.barrier(operation.barrier, stage())),)
+            run.clockwork.inject(
+                Transfer(run.time, COPY, run.cta.sm, run.order, reach, 0, operation.bytes, bytes=operation.bytes)
+            )
+
+    return False, step
+
+
+def _bind_st_async(run: RoleRun, operation: op.StAsync) -> Step:
+    copy = op.BulkCopy("", operation.buffer, operation.bytes, operation.rank, operation.barrier)
+    _, send = _bind_copy(run, copy)
+    extra = run.cost(operation, "issue") * max(1, operation.bytes // (operation.width * 32 * run.role.warps))
+
+    def step() -> None:
+        run.debt += extra
+        send()
+
+    return False, step
+
+
+def _bind_store(run: RoleRun, operation: op.TmaStore) -> Step:
+    tensor = run.flow.flow.program.map(operation.map)
+    base = run.flow.addresses.base(tensor.allocation)
+    coordinates = [run.value(item) for item in operation.coordinates]
+    issue = run.cost(operation, "issue")
+
+    def step() -> None:
+        run.debt += issue
+        box = box_lines(tensor, base, [value() for value in coordinates])
+        if box.row_bytes == 0:
+            return
+        group = run.clockwork.add_barrier(1)
+        count = box.row_bytes * box.counts[0] * box.counts[1] * box.counts[2] * box.counts[3]
+        run.clockwork.post(group, run.time, 1, -count, _who(run))
+        run.groups.append(group)
+        run.clockwork.inject(
+            Transfer(run.time, STORE, run.cta.sm, run.order, (Destination(run.cta.sm, group),), box.address,
+                     box.row_bytes, box.counts, box.strides, count)
+        )  # fmt: skip
+
+    return False, step
+
+
+def _bind_store_wait(run: RoleRun, operation: op.StoreWait) -> Step:
+    issue = max(1, run.cost(operation, "issue"))
+
+    def step() -> Waiting:
+        yield from run.pay()
+        while len(run.groups) > operation.pending:
+            group = run.groups.pop(0)
+            if not run.clockwork.passed(group, 0):
+                run.waiting = (operation, "bulk group", 0, 0)
+                yield run.clockwork.wait(group, 0, lambda _: 1)
+                run.waiting = None
+        run.debt += issue
+
+    return True, step
+
+
+def _bind_remote(run: RoleRun, operation: op.RemoteLoad | op.RemoteStore) -> Step:
+    fabric = run.flow.machine.spec.fabric
+    rank, issue = run.value(operation.rank), run.cost(operation, "issue")
+    threads = 32 * run.role.warps
+    rounds = -(-operation.bytes // (threads * operation.width * operation.unroll))
+    carry = to_ticks(operation.bytes / fabric.sm_bytes_per_cycle)
+    is_load = isinstance(operation, op.RemoteLoad)
+
+    def step() -> Waiting:
+        yield from run.pay()
+        target = _reach(run, rank(), "a remote access")
+        if target is not None:
+            trip = 2 * run.flow.path_ticks(run.cta.sm, target.sm) * rounds if is_load else 0
+            run.debt += issue * rounds * operation.unroll + max(trip, carry)
+
+    return True, step
+
+
+def _bind_local_read(run: RoleRun, operation: op.LocalRead) -> Step:
+    smem = run.flow.machine.spec.smem
+    size = run.flow.flow.program.buffer(operation.buffer).bytes
+    cycles = smem.latency + operation.times * size / smem.bytes_per_cycle
+    busy = run.cost(operation, "issue") + to_ticks(cycles)
+
+    def step() -> None:
+        run.debt += busy
+
+    return False, step
+
+
+def _bind_compute(run: RoleRun, operation: op.Compute) -> Step:
+    cycles = run.value(operation.cycles)
+
+    def step() -> None:
+        run.debt += cycles() * TICKS_PER_CYCLE
+
+    return False, step
+
+
+def _bind_sync(run: RoleRun, operation: op.Sync) -> Step:
+    if operation.scope in ("warp", "role"):
+        return _bind_cost(run, operation)
+    if operation.scope == "cta":
+        delay = run.cost(operation, "issue")
+    else:
+        warps = run.flow.flow.program.threads // 32
+        delay = run.cost(operation, "issue") + warps * run.cost(operation, "per_warp")
+
+    def step() -> Waiting:
+        yield from run.pay()
+        meeting = run.cta.meeting if operation.scope == "cta" else run.cta.cluster_meeting
+        assert meeting is not None
+        run.waiting = (operation, f"{operation.scope} sync", 0, -1)
+        yield meeting.join(max(1, delay))
+        run.waiting = None
+
+    return True, step
+
+
+def _bind_cost(run: RoleRun, operation: Operation) -> Step:
+    issue = run.cost(operation, "issue")
+
+    def step() -> None:
+        run.debt += issue
+
+    return False, step
+
+
+def _bind_stamp(run: RoleRun, operation: op.Stamp) -> Step:
+    issue = run.cost(operation, "issue")
+
+    def step() -> None:
+        run.cta.stamps.append((run.role.name, operation.name, run.time))
+        run.debt += issue
+
+    return False, step
+
+
+def _bind_exit(_: RoleRun, __: op.Exit) -> Step:
+    def step() -> None:
+        raise RoleExit
+
+    return False, step
+
+
+def _bind_for(run: RoleRun, operation: op.For) -> Step:
+    ring = run.ring(operation)
+    body = run.bind_body(operation)
+    cost, loops, name = run.cost(operation, "issue"), run.loops, operation.name
+
+    def step() -> Waiting:
+        for trip in range(operation.n):
+            loops[name] = trip
+            yield from run_steps(body)
+            ring.advance()
+            run.debt += cost
+        loops.pop(name, None)
+
+    return True, step
+
+
+_BINDERS: dict[type, Callable[[RoleRun, Any], Step]] = {
+    op.Wait: _bind_wait,
+    op.Arrive: _bind_arrive,
+    op.ExpectTx: _bind_expect,
+    op.TmaLoad: _bind_load,
+    op.TmaStore: _bind_store,
+    op.StoreWait: _bind_store_wait,
+    op.BulkCopy: _bind_copy,
+    op.StAsync: _bind_st_async,
+    op.RemoteLoad: _bind_remote,
+    op.RemoteStore: _bind_remote,
+    op.LocalRead: _bind_local_read,
+    op.Compute: _bind_compute,
+    op.Sync: _bind_sync,
+    op.Fence: _bind_cost,
+    op.Stamp: _bind_stamp,
+    op.Exit: _bind_exit,
+    op.For: _bind_for,
+}
+

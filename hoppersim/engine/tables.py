@@ -1,0 +1,131 @@
+"""The table that both fabrics run: servers, service times, latencies and sizes, in ticks.
+
+A server's time is kept in `SUBTICKS` parts of a tick, so that a service of 50.57 ticks keeps its rate exactly;
+what leaves a server does so at the next whole tick.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hoppersim.machine import Machine
+from hoppersim.units import SECTOR_BYTES, SECTORS_PER_LINE, TICKS_PER_CYCLE, to_ticks
+
+SUBTICK_BITS = 8
+SUBTICKS = 1 << SUBTICK_BITS
+
+Ints = NDArray[np.int64]
+
+
+class Tables(NamedTuple):
+    """Sizes, first server of each kind, latencies in ticks, services in subticks by sector count."""
+
+    sms: int
+    gpcs: int
+    slices: int
+    partitions: int
+    slices_per_partition: int
+    channels: int
+    gpc_of: Ints
+    partition_of_gpc: Ints
+    # first server of each kind in the arrays of servers
+    lrc_server: int
+    slice_server: int
+    fabric_server: int
+    hbm_server: int
+    gpc_server: int
+    sm_server: int
+    copy_server: int
+    servers: int
+    # latencies, ticks
+    launch: int
+    line_interval: int
+    box_interval: int
+    to_slice: Ints
+    from_slice: Ints
+    fabric_latency: int
+    to_hbm: int
+    from_hbm: int
+    to_sm: int
+    completion: int
+    pair: Ints
+    copy_launch: int
+    # services, subticks, indexed by sectors
+    lrc_service: int
+    slice_service: Ints
+    fabric_service: Ints
+    hbm_service: Ints
+    gpc_service: Ints
+    sm_service: Ints
+    copy_service: Ints
+    # coalescer
+    lrc_enabled: int
+    lrc_entries: int
+    lrc_max_merged: int
+    granular: int
+
+
+def _service(bytes_per_cycle: float) -> Ints:
+    per_sector = SECTOR_BYTES / bytes_per_cycle * TICKS_PER_CYCLE * SUBTICKS
+    return np.array([max(1, round(per_sector * count)) for count in range(SECTORS_PER_LINE + 1)], dtype=np.int64)
+
+
+def _latency_tables(machine: Machine) -> tuple[Ints, Ints]:
+    total = (machine.spec.l2.latency + machine.l2_latency) * TICKS_PER_CYCLE
+    there = np.maximum(1, np.rint(total / 2)).astype(np.int64)
+    back = np.maximum(1, np.rint(total).astype(np.int64) - there)
+    return there, back
+
+
+def _services(machine: Machine) -> dict[str, Ints]:
+    spec = machine.spec
+    hbm_rate = spec.hbm.bytes_per_second * spec.hbm.efficiency / (spec.clocks.sm_ghz * 1e9) / spec.hbm.channels
+    return {
+        "slice_service": _service(spec.l2.slice_bytes_per_l2_cycle * spec.clocks.l2_ratio),
+        "fabric_service": _service(spec.l2.fabric_bytes_per_cycle),
+        "hbm_service": _service(hbm_rate),
+        "gpc_service": _service(spec.xbar.gpc_bytes_per_cycle),
+        "sm_service": _service(spec.xbar.sm_bytes_per_cycle),
+        "copy_service": _service(spec.fabric.sm_bytes_per_cycle),
+    }
+
+
+def make_tables(machine: Machine, granular: bool = False) -> Tables:
+    """Turn a machine into the fabrics' table.
+
+    Parameters
+    ----------
+    machine
+        The machine.
+    granular
+        Report the bytes of every line to the barrier, not only of a destination's last one. The two differ
+        only where a barrier expects other byte counts than arrive.
+    """
+    spec = machine.spec
+    gpc_of = np.asarray(machine.gpc_of, dtype=np.int64)
+    sms, gpcs = len(gpc_of), int(gpc_of.max()) + 1
+    counts = (gpcs, spec.l2.slices, 2, spec.hbm.channels, gpcs, sms, sms)
+    first = np.concatenate(([0], np.cumsum(counts))).tolist()
+    there, back = _latency_tables(machine)
+    pair = np.maximum(1, np.rint((spec.fabric.latency + machine.pair_latency) * TICKS_PER_CYCLE)).astype(np.int64)
+    hbm_ticks = to_ticks(spec.hbm.latency)
+    return Tables(
+        sms=sms, gpcs=gpcs, slices=spec.l2.slices, partitions=spec.l2.partitions,
+        slices_per_partition=spec.l2.slices // spec.l2.partitions, channels=spec.hbm.channels,
+        gpc_of=gpc_of, partition_of_gpc=np.asarray(machine.partition_of_gpc, dtype=np.int64),
+        lrc_server=first[0], slice_server=first[1], fabric_server=first[2], hbm_server=first[3],
+        gpc_server=first[4], sm_server=first[5], copy_server=first[6], servers=first[7],
+        launch=to_ticks(spec.tma.launch_latency + spec.xbar.request_latency),
+        line_interval=to_ticks(spec.tma.line_interval),
+        box_interval=round(spec.tma.box_interval * TICKS_PER_CYCLE),
+        to_slice=there, from_slice=back, fabric_latency=to_ticks(spec.l2.fabric_latency),
+        to_hbm=max(1, hbm_ticks // 2), from_hbm=max(1, hbm_ticks - hbm_ticks // 2),
+        to_sm=to_ticks(spec.xbar.response_latency), completion=to_ticks(spec.tma.completion_latency), pair=pair,
+        copy_launch=to_ticks(spec.tma.launch_latency),
+        lrc_service=max(1, round(spec.lrc.line_interval * TICKS_PER_CYCLE * SUBTICKS)),
+        lrc_enabled=spec.lrc.enabled, lrc_entries=spec.lrc.entries, lrc_max_merged=spec.lrc.max_merged,
+        granular=int(granular), **_services(machine),
+    )  # fmt: skip

@@ -1,0 +1,196 @@
+"""The closed-form bound: no run can be faster than the smallest capacity over load of any port.
+
+Load follows the fixed routes and an even address hash. A multicast counts once above its branch, which lies
+behind the GPC port. Unicast rows that share data may be merged by a GPC's coalescer: `cycles` assumes that
+all of them are, as far as an entry may serve several requests; `cycles_unmerged` assumes that none is.
+Latency, queues, uneven hashing and what software costs are left out.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Iterable
+from dataclasses import dataclass, field
+from typing import Literal, NamedTuple
+
+from hoppersim.errors import InputError
+from hoppersim.machine.graph import SOURCES, Port, chip_ports, routes
+from hoppersim.machine.machine import Machine
+from hoppersim.machine.rules import closest
+from hoppersim.units import LINE_BYTES
+
+
+class TrafficRow(NamedTuple):
+    """What one SM asks for in a run, or sends to a peer.
+
+    Parameters
+    ----------
+    source
+        ``l2``, ``hbm`` or ``sm`` (see `hoppersim.machine.graph.routes`).
+    origin_sm
+        SM whose TMA engine asks or sends.
+    destinations
+        SMs that each receive all the bytes; more than one is a multicast.
+    bytes
+        Bytes that each destination receives.
+    shared
+        Tag of the data, where rows with the same tag read the same bytes; None for data of its own.
+    dram_bytes
+        Distinct bytes among them, read from DRAM once for each tag; None means all for ``hbm``, none else.
+    lines
+        Line requests; None means full lines only.
+    """
+
+    source: Literal["l2", "hbm", "sm"]
+    origin_sm: int
+    destinations: tuple[int, ...]
+    bytes: int
+    shared: Hashable = None
+    dram_bytes: int | None = None
+    lines: int | None = None
+
+
+class LinkLoad(NamedTuple):
+    """Load of one port: `capacity` in B per SM cycle, loads in bytes, merged and unmerged."""
+
+    link: str
+    kind: str
+    capacity: float
+    load: float
+    load_unmerged: float
+
+    @property
+    def cycles(self) -> float:
+        """SM cycles that the port needs for its load, merged."""
+        return self.load / self.capacity
+
+    @property
+    def cycles_unmerged(self) -> float:
+        """SM cycles that the port needs for its load, unmerged."""
+        return self.load_unmerged / self.capacity
+
+
+@dataclass(frozen=True)
+class Bound:
+    """The least SM cycles that a traffic table takes, and the port that says so."""
+
+    cycles: float
+    cycles_unmerged: float
+    link: str
+    link_unmerged: str
+    loads: tuple[LinkLoad, ...]
+    """All loaded ports, the slowest first."""
+
+
+def bound(machine: Machine, rows: Iterable[TrafficRow]) -> Bound:
+    """Bound the time of a traffic table.
+
+    Parameters
+    ----------
+    machine
+        The machine.
+    rows
+        The traffic.
+
+    Returns
+    -------
+    Bound
+        Zero cycles and an empty link name where nothing moves.
+
+    Raises
+    ------
+    InputError
+        If a row names an SM that does not exist, or leaves its GPC.
+    """
+    loads = _Loads(machine.spec.lrc.max_merged if machine.spec.lrc.enabled else 1)
+    for number, row in enumerate(rows):
+        _check(machine, number, row)
+        _add_row(machine, loads, row)
+    table = loads.table(chip_ports(machine))
+    if not table:
+        return Bound(0.0, 0.0, "", "", ())
+    unmerged = max(table, key=lambda load: load.cycles_unmerged)
+    return Bound(table[0].cycles, unmerged.cycles_unmerged, table[0].link, unmerged.link, tuple(table))
+
+
+class _Loads:
+    """Bytes by port, as they add up and as they merge.
+
+    Loads under one key read the same bytes; at most `limit` of their requests can become one.
+    """
+
+    def __init__(self, limit: int) -> None:
+        self.limit = limit
+        self.fixed: dict[str, float] = defaultdict(float)
+        self.mergeable: dict[str, dict[Hashable, list[float]]] = defaultdict(lambda: defaultdict(list))
+        self.once: dict[str, dict[Hashable, float]] = defaultdict(lambda: defaultdict(float))
+
+    def add(self, port: str, amount: float) -> None:
+        """Count a load of its own."""
+        self.fixed[port] += amount
+
+    def add_mergeable(self, port: str, amount: float, key: Hashable) -> None:
+        """Count a load that the coalescer may merge with others of the same key."""
+        self.mergeable[port][key].append(amount)
+
+    def add_once(self, port: str, amount: float, key: Hashable) -> None:
+        """Count a load that others of the same key never repeat."""
+        self.once[port][key] = max(self.once[port][key], amount)
+
+    def table(self, ports: dict[str, Port]) -> list[LinkLoad]:
+        """Give the loaded ports, the slowest first."""
+        found = []
+        for name in {**self.fixed, **self.mergeable, **self.once}:
+            base = self.fixed.get(name, 0.0) + sum(self.once.get(name, {}).values())
+            groups = self.mergeable.get(name, {}).values()
+            merged = base + sum(max(max(group), sum(group) / self.limit) for group in groups)
+            unmerged = base + sum(sum(group) for group in groups)
+            found.append(LinkLoad(name, ports[name].kind, ports[name].capacity, merged, unmerged))
+        return sorted(found, key=lambda load: (-load.cycles, load.link))
+
+
+def _add_row(machine: Machine, loads: _Loads, row: TrafficRow) -> None:
+    if row.source == "sm":
+        for destination in row.destinations:
+            for port in routes(machine, row.source, row.origin_sm, destination)[0].ports:
+                loads.add(port, row.bytes)
+        return
+    lines = -(-row.bytes // LINE_BYTES) if row.lines is None else row.lines
+    gpc = int(machine.gpc_of[row.origin_sm])
+    loads.add(f"sm{row.origin_sm}.tma", lines * LINE_BYTES)
+    loads.add(f"gpc{gpc}.lrc", lines * LINE_BYTES)
+    for destination in row.destinations:
+        loads.add(f"sm{destination}.in", row.bytes)
+    for route in routes(machine, row.source, row.origin_sm, row.destinations[0]):
+        _add_above_branch(loads, row, route, gpc)
+
+
+def _add_above_branch(loads: _Loads, row: TrafficRow, route: Route, gpc: int) -> None:
+    *memory, slices, gpc_port, _ = route.ports
+    dram_bytes = row.bytes if row.dram_bytes is None else row.dram_bytes
+    for port in memory:
+        # The crossing tells the parts of a tag apart: each home partition holds other lines of it.
+        _add_memory(loads, port, dram_bytes * route.share, row.shared, route.ports[1:3])
+    for port in (slices, gpc_port):
+        if row.shared is None or len(row.destinations) > 1:
+            loads.add(port, row.bytes * route.share)
+        else:
+            loads.add_mergeable(port, row.bytes * route.share, (row.shared, gpc, route.ports[:3]))
+
+
+def _check(machine: Machine, number: int, row: TrafficRow) -> None:
+    where = f"traffic[{number}]"
+    if row.source not in SOURCES:
+        rule = f"must be one of {', '.join(SOURCES)}"
+        raise InputError(f"{where}.source", row.source, rule, closest(row.source, SOURCES))
+    if row.bytes < 0 or not row.destinations:
+        raise InputError(f"{where}.bytes", row.bytes, "must move at least 0 bytes to at least one SM", 0)
+    last = machine.sm_count - 1
+    for sm in (row.origin_sm, *row.destinations):
+        if not 0 <= sm <= last:
+            raise InputError(f"{where}.sm", sm, f"must be an SM id from 0 to {last}", min(max(sm, 0), last))
+    gpc = machine.floorplan.gpcs[int(machine.gpc_of[row.origin_sm])]
+    for sm in row.destinations:
+        if machine.gpc_of[sm] != machine.gpc_of[row.origin_sm]:
+            nearest = min(gpc.sms, key=lambda peer: (abs(peer - sm), peer))
+            rule = f"must share the GPC of SM {row.origin_sm}"
+            raise InputError(f"{where}.destinations", sm, rule, nearest)

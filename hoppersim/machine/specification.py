@@ -1,0 +1,130 @@
+"""The typed, frozen specification of a machine. Numbers come from presets; none stands here.
+
+Every field names its unit in its annotation; a preset repeats the unit, gives the value and its origin.
+"Cycle" is an SM cycle unless the unit says otherwise.
+"""
+
+from __future__ import annotations
+
+from typing import Annotated, Any
+
+import msgspec
+
+
+def _unit(name: str, description: str, **bounds: Any) -> msgspec.Meta:
+    return msgspec.Meta(description=description, extra={"unit": name}, **bounds)
+
+
+class _Section(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """Common shape of all sections."""
+
+
+class Clocks(_Section, frozen=True):
+    """The three clock domains."""
+
+    sm_ghz: Annotated[float, _unit("GHz", "SM clock under load", gt=0)]
+    l2_ratio: Annotated[float, _unit("ratio", "L2 and crossbar clock over SM clock", gt=0)]
+    hbm_ratio: Annotated[float, _unit("ratio", "HBM command clock over SM clock", gt=0)]
+
+
+class Launch(_Section, frozen=True):
+    """How CTAs start."""
+
+    start_spread: Annotated[
+        float, _unit("cycle", "CTA starts are spread evenly over this time, by seed", ge=0)
+    ]
+    shared_bytes_per_sm: Annotated[int, _unit("B", "shared memory that the CTAs of an SM share", ge=1)]
+    shared_bytes_per_cta: Annotated[int, _unit("B", "largest dynamic shared memory of a CTA", ge=1)]
+    shared_reserved: Annotated[int, _unit("B", "shared memory taken by the system for each CTA", ge=0)]
+    threads_per_sm: Annotated[int, _unit("thread", "resident threads of an SM", ge=32)]
+    ctas_per_sm: Annotated[int, _unit("CTA", "resident CTAs of an SM", ge=1)]
+    threads_per_cta: Annotated[int, _unit("thread", "threads of a CTA", ge=32)]
+    cluster_portable: Annotated[int, _unit("CTA", "largest cluster without opting in", ge=1)]
+    cluster_max: Annotated[int, _unit("CTA", "largest cluster with opting in", ge=1)]
+
+
+class Tma(_Section, frozen=True):
+    """The TMA engine of an SM."""
+
+    launch_latency: Annotated[
+        float, _unit("cycle", "end of the issuing instruction to the first line request", gt=0)
+    ]
+    line_interval: Annotated[float, _unit("cycle", "between line requests of a box", gt=0)]
+    box_interval: Annotated[float, _unit("cycle", "extra time of a box after its last line", ge=0)]
+    completion_latency: Annotated[float, _unit("cycle", "last byte in SMEM to the barrier's update", gt=0)]
+
+
+class Lrc(_Section, frozen=True):
+    """The L2 request coalescer of a GPC."""
+
+    enabled: Annotated[int, _unit("flag", "1: merge reads of one line by SMs of a GPC", ge=0, le=1)]
+    entries: Annotated[int, _unit("line", "lines of a GPC that can wait for others to merge", ge=1)]
+    max_merged: Annotated[
+        int, _unit("request", "requests that one entry can serve, the first included", ge=1)
+    ]
+    line_interval: Annotated[float, _unit("cycle", "between line requests that enter one coalescer", gt=0)]
+
+
+class Xbar(_Section, frozen=True):
+    """The crossbar between the GPCs and the L2 slices."""
+
+    request_latency: Annotated[float, _unit("cycle", "TMA engine to coalescer", gt=0)]
+    gpc_bytes_per_cycle: Annotated[float, _unit("B/cycle", "what one GPC takes in from the L2", gt=0)]
+    sm_bytes_per_cycle: Annotated[float, _unit("B/cycle", "what one SM takes in", gt=0)]
+    response_latency: Annotated[float, _unit("cycle", "GPC port to SM ingress", gt=0)]
+
+
+class L2(_Section, frozen=True):
+    """The L2 slices in their partitions, and the fabric between the partitions."""
+
+    slices: Annotated[int, _unit("slice", "L2 slices of the chip", ge=1)]
+    partitions: Annotated[int, _unit("partition", "partitions of the L2", ge=1, le=2)]
+    bytes: Annotated[int, _unit("B", "capacity of the whole L2", ge=4096)]
+    ways: Annotated[int, _unit("way", "associativity of a slice", ge=1)]
+    slice_bytes_per_l2_cycle: Annotated[float, _unit("B/L2 cycle", "what one slice delivers", gt=0)]
+    latency: Annotated[float, _unit("cycle", "coalescer to slice and back to the GPC port, mean, hit", gt=0)]
+    fabric_bytes_per_cycle: Annotated[float, _unit("B/cycle", "between the partitions, each way", gt=0)]
+    fabric_latency: Annotated[float, _unit("cycle", "one partition to the other", gt=0)]
+
+
+class Hbm(_Section, frozen=True):
+    """The HBM stacks behind the L2."""
+
+    channels: Annotated[int, _unit("channel", "DRAM channels of the chip", ge=1)]
+    bytes_per_second: Annotated[float, _unit("B/s", "peak rate of all channels", gt=0)]
+    efficiency: Annotated[float, _unit("ratio", "share of the peak that a stream reaches", gt=0, le=1)]
+    latency: Annotated[float, _unit("cycle", "what a miss adds to a hit", gt=0)]
+
+
+class ClusterFabric(_Section, frozen=True):
+    """The SM-to-SM network of a GPC."""
+
+    latency: Annotated[float, _unit("cycle", "one way, SM to SM", gt=0)]
+    sm_bytes_per_cycle: Annotated[float, _unit("B/cycle", "what one SM sends", gt=0)]
+    sync_latency: Annotated[float, _unit("cycle", "last arrival at a cluster barrier to the release", gt=0)]
+
+
+class Smem(_Section, frozen=True):
+    """Shared memory of an SM."""
+
+    bytes_per_cycle: Annotated[float, _unit("B/cycle", "local reads of one SM", gt=0)]
+    latency: Annotated[float, _unit("cycle", "one local read", gt=0)]
+
+
+class Specification(_Section, frozen=True):
+    """A whole machine, less its floorplan and its tables.
+
+    `costs` maps the cost keys of operations (see `hoppersim.program.costs`) to SM cycles.
+    """
+
+    name: str
+    clocks: Clocks
+    launch: Launch
+    tma: Tma
+    lrc: Lrc
+    xbar: Xbar
+    l2: L2
+    hbm: Hbm
+    fabric: ClusterFabric
+    smem: Smem
+    costs: dict[str, Annotated[float, _unit("cycle", "time on the issuing thread", ge=0)]]

@@ -1,0 +1,1 @@
+"""Figures of the studies: one file each, named like its study, with a function ``draw``."""

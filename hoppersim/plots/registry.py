@@ -1,0 +1,51 @@
+"""Draws a study's figures if there is a module of its name here, and writes them as PNG and SVG."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from importlib import import_module
+from importlib.util import find_spec
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from hoppersim.experiments.study import Row, Study
+from hoppersim.result.export import write_whole
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+FORMATS = ("png", "svg")
+
+
+def draw_study(study: Study, rows: Sequence[Row], folder: Path) -> list[Path]:
+    """Draw the figure of a study into `folder`.
+
+    Returns
+    -------
+    list of Path
+        The files written; empty when the study has no figure.
+    """
+    module = f"hoppersim.plots.{study.name}"
+    if find_spec(module) is None:
+        return []
+    figure: Figure = import_module(module).draw(study, rows)
+    return save(figure, folder / study.name)
+
+
+def save(figure: Figure, stem: Path) -> list[Path]:
+    """Write a figure in every format; the same figure gives the same bytes."""
+    import matplotlib as mpl
+
+    written = []
+    for kind in FORMATS:
+        path = stem.with_suffix(f".{kind}")
+        metadata = {"Date": None} if kind == "svg" else {"Software": None}
+        with mpl.rc_context({"svg.hashsalt": "hoppersim", "svg.fonttype": "none"}):
+            write_whole(
+                path,
+                lambda file, kind=kind, metadata=metadata: figure.savefig(  # type: ignore[misc]
+                    file, format=kind, dpi=150, metadata=metadata
+                ),
+            )
+        written.append(path)
+    return written

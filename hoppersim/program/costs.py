@@ -1,0 +1,78 @@
+"""The keys under which a machine states what an operation costs the thread that performs it.
+
+A key names the operation, the width of the role and the form: ``arrive.lane.remote.cluster.issue``.
+`issue` is the time that the thread is busy, `effect` the time from then until others can see it,
+`hit` a wait that finds its phase complete, `wake` the time from the flip until the waiter goes on.
+"""
+
+from __future__ import annotations
+
+from itertools import product
+
+from hoppersim.program.operations import (
+    Arrive,
+    ExpectTx,
+    Fence,
+    For,
+    Operation,
+    Stamp,
+    Sync,
+    TmaLoad,
+    TmaStore,
+    Wait,
+)
+
+WIDTHS = ("lane", "warp", "warps")
+RELEASES = ("cta", "cluster", "relaxed")
+
+
+def cost_stem(operation: Operation, width: str) -> str:
+    """Give the key of an operation without its last part."""
+    match operation:
+        case Wait(form=form):
+            return f"wait.{width}.{form}"
+        case Arrive(to=to, release=release):
+            return f"arrive.{width}.{'local' if to is None else 'remote'}.{release}"
+        case ExpectTx(to=to):
+            return f"expect_tx.{width}.{'local' if to is None else 'remote'}"
+        case TmaLoad(mask=mask):
+            return f"tma_load.{width}.{'self' if mask is None else 'multicast'}"
+        case For():
+            return f"loop.{width}"
+        case Sync(scope=scope, form=form):
+            return f"sync.{scope}.{form}"
+        case Fence(kind=kind):
+            return f"fence.{kind}"
+        case Stamp():
+            return "stamp"
+        case TmaStore():
+            return f"tma_store.{width}"
+        case _:
+            return f"{type(operation).__struct_config__.tag}.{width}"
+
+
+def all_keys() -> tuple[str, ...]:
+    """List every key that a machine must define."""
+    keys = ["stamp.issue"]
+    for width in WIDTHS:
+        keys += [f"wait.{width}.{form}.{part}" for form in ("try", "test") for part in ("hit", "wake")]
+        keys += [
+            f"arrive.{width}.{place}.{release}.{part}"
+            for place, release, part in product(("local", "remote"), RELEASES, ("issue", "effect"))
+        ]
+        keys += [f"expect_tx.{width}.{place}.issue" for place in ("local", "remote")]
+        keys += [f"tma_load.{width}.{form}.issue" for form in ("self", "multicast")]
+        keys += [
+            f"{name}.{width}.issue" for name in ("loop", "tma_store", "store_wait", "bulk_copy", "st_async")
+        ]
+        keys += [f"{name}.{width}.issue" for name in ("remote_ld", "remote_st", "local_read")]
+    keys += [
+        f"sync.{scope}.{form}.issue" for scope in ("warp", "role", "cta") for form in ("acq_rel", "relaxed")
+    ]
+    keys += [
+        f"sync.cluster.{form}.{part}" for form in ("acq_rel", "relaxed") for part in ("issue", "per_warp")
+    ]
+    keys += [
+        f"fence.{kind}.issue" for kind in ("mbarrier_init", "proxy_async", "acq_rel_cta", "acq_rel_cluster")
+    ]
+    return tuple(sorted(keys))

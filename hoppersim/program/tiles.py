@@ -1,0 +1,114 @@
+"""Which tiles the loads of a program touch, and how often, without running it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from math import prod
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hoppersim.program.operands import evaluate
+from hoppersim.program.operations import Affine, For, Operand
+from hoppersim.program.work import TensorMap
+from hoppersim.units import LINE_BYTES
+
+Ints = NDArray[np.int64]
+
+
+class Steps(NamedTuple):
+    """What loops add to operands: a column for each operand, and how often each row comes."""
+
+    columns: tuple[Ints, ...]
+    counts: Ints
+
+
+class Tiles(NamedTuple):
+    """Boxes: the address of each one's first in-bounds byte, and its in-bounds bytes and lines."""
+
+    address: Ints
+    bytes: Ints
+    lines: Ints
+
+
+def loop_steps(operands: Sequence[Operand], loops: Sequence[For]) -> Steps:
+    """Find what the loops add to operands, over all their trips.
+
+    Parameters
+    ----------
+    operands
+        Operands of one operation.
+    loops
+        Its enclosing loops, outermost first.
+    """
+    by_name = {loop.name: loop for loop in loops}
+    used = [name for name in by_name if any(_step(operand, name) for operand in operands)]
+    repeats = prod(loop.n for loop in loops) // max(1, prod(by_name[name].n for name in used))
+    columns = [np.zeros(1, np.int64) for _ in operands]
+    for name in used:
+        trips = np.arange(by_name[name].n, dtype=np.int64)
+        columns = [
+            (column[:, None] + _step(operand, name) * trips).ravel()
+            for column, operand in zip(columns, operands, strict=True)
+        ]
+    columns = [_wrapped(column, operand) for column, operand in zip(columns, operands, strict=True)]
+    _, first, counts = np.unique(_packed(columns), return_index=True, return_counts=True)
+    return Steps(tuple(column[first] for column in columns), counts.astype(np.int64) * repeats)
+
+
+def operand_values(operand: Operand, steps: Ints, cluster: int, rank: int) -> Ints:
+    """Give the values of an operand in one CTA, one for each row of its steps."""
+    if isinstance(operand, int):
+        return np.full(len(steps), operand, np.int64)
+    loops = dict.fromkeys(operand.loops, 0)
+    return _wrapped(evaluate(operand, cluster, rank, loops) + steps, operand)
+
+
+def box_tiles(tensor_map: TensorMap, base_address: int, coordinates: Sequence[Ints]) -> Tiles:
+    """Lay many boxes over a tensor at once; `hoppersim.program.boxes.box_lines` does it for one.
+
+    Parameters
+    ----------
+    tensor_map
+        The tensor map.
+    base_address
+        Byte address of its allocation.
+    coordinates
+        First element of every box, an array for each dimension, innermost first.
+    """
+    address = np.full(len(coordinates[0]), base_address + tensor_map.base, np.int64)
+    rows = np.ones_like(address)
+    row_bytes = np.zeros_like(address)
+    strides = tensor_map.byte_strides
+    for dim, start in enumerate(coordinates):
+        step = tensor_map.element_strides[dim] if tensor_map.element_strides and dim else 1
+        skipped = np.where(start < 0, -(start // step), 0)
+        end = np.minimum(tensor_map.box_elements[dim], -((start - tensor_map.dims[dim]) // step))
+        count = np.maximum(0, end - skipped)
+        address += (start + skipped * step) * strides[dim]
+        if dim == 0:
+            row_bytes = count * tensor_map.element_bytes
+        else:
+            rows *= count
+    # Rows of a pitch that is no multiple of a line lie differently; the fewest lines are counted then.
+    lead = address % LINE_BYTES if all(stride % LINE_BYTES == 0 for stride in strides[1:]) else 0
+    row_lines = np.where(row_bytes > 0, -(-(lead + row_bytes) // LINE_BYTES), 0)
+    return Tiles(address, rows * row_bytes, rows * row_lines)
+
+
+def _step(operand: Operand, name: str) -> int:
+    return operand.loops.get(name, 0) if isinstance(operand, Affine) else 0
+
+
+def _wrapped(values: Ints, operand: Operand) -> Ints:
+    return values % operand.wrap if isinstance(operand, Affine) and operand.wrap else values
+
+
+def _packed(columns: Sequence[Ints]) -> Ints:
+    """Give equal rows equal numbers."""
+    packed = np.zeros(len(columns[0]), np.int64) if columns else np.zeros(1, np.int64)
+    for column in columns:
+        low = int(column.min())
+        packed = packed * (int(column.max()) - low + 1) + (column - low)
+    return packed

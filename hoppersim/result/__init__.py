@@ -1,0 +1,1 @@
+"""What a run says: counters, rates, limiter, bounds and files."""

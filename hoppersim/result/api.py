@@ -1,0 +1,65 @@
+"""From a machine and a work to a Result: the call that users make."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from hoppersim.errors import EXIT_INPUT, HopperSimError
+from hoppersim.program.rules import check
+from hoppersim.result.build import build_result
+
+if TYPE_CHECKING:
+    from hoppersim.machine.machine import Machine
+    from hoppersim.program.rules import Violation
+    from hoppersim.program.work import Work
+    from hoppersim.result.schema import Result
+
+
+class IllegalWorkError(HopperSimError):
+    """A work that breaks rules; `violations` has all of them."""
+
+    exit_code = EXIT_INPUT
+
+    def __init__(self, violations: list[Violation]) -> None:
+        self.violations = violations
+        listed = "; ".join(str(violation) for violation in violations)
+        super().__init__(f"the work breaks {len(violations)} rule(s): {listed}")
+
+
+def simulate(
+    machine: Machine, work: Work, *, fabric: str = "compiled", max_cycles: int | None = None
+) -> Result:
+    """Simulate a work on a machine.
+
+    Parameters
+    ----------
+    machine
+        From `hoppersim.load_machine`.
+    work
+        Programs and launches, for example from `hoppersim.build_case` or `hoppersim.load_work`.
+    fabric
+        ``compiled``, or ``reference`` for small cases.
+    max_cycles
+        Give up after so many SM cycles [cycle]; None runs to the end or to a hang.
+
+    Returns
+    -------
+    Result
+        Times, rates, counters, limiter and bounds; a hang is a Result too.
+
+    Raises
+    ------
+    IllegalWorkError
+        If the work breaks a rule; nothing is simulated then.
+    InputError
+        If the machine cannot hold the launch.
+    InternalError
+        If the simulation broke one of its own invariants.
+    """
+    from hoppersim.engine.simulate import simulate_raw
+
+    violations = check(work, machine)
+    if violations:
+        raise IllegalWorkError(violations)
+    output = simulate_raw(machine, work, fabric=fabric, max_cycles=max_cycles)
+    return build_result(machine, work, output)

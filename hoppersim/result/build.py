@@ -1,0 +1,138 @@
+"""Makes a Result of what the engine hands over."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hoppersim.program.canonical import work_hash
+from hoppersim.result.bound import work_bounds
+from hoppersim.result.conservation import check_bound, check_conservation
+from hoppersim.result.counters import totals
+from hoppersim.result.hang import hang_report
+from hoppersim.result.limiter import find_limiter, issue_cycles, link_use
+from hoppersim.result.schema import GpcFigures, Rates, Result, SmFigures, Speed
+from hoppersim.units import SECTOR_BYTES, TICKS_PER_CYCLE, to_cycles
+
+if TYPE_CHECKING:
+    from hoppersim.engine.output import RunOutput
+    from hoppersim.machine.machine import Machine
+    from hoppersim.program.work import Work
+
+_DELIVERED = ("sm.bytes_in_self", "sm.bytes_in_multicast", "sm.bytes_in_dsmem")
+
+
+def build_result(machine: Machine, work: Work, output: RunOutput) -> Result:
+    """Interpret one run.
+
+    Raises
+    ------
+    InternalError
+        If bytes were not conserved, or the run beat its bound.
+    """
+    cycles, window = _times(output)
+    bounds = None if output.hung else work_bounds(machine, work)
+    if not output.hung:
+        check_conservation(output.counters)
+        if bounds is not None:
+            check_bound(window, bounds)
+    per_sm = _per_sm(machine, output)
+    delivered = sum(figures.bytes for figures in per_sm)
+    links = link_use(output.counters, max(1, round(window * TICKS_PER_CYCLE)))
+    issue_share = issue_cycles(work, machine.spec.costs) / cycles if cycles else 0.0
+    return Result(
+        machine=machine.name,
+        work=" + ".join(flow.program.name for flow in work.flows),
+        work_hash=work_hash(work),
+        ctas=len(output.ctas),
+        cluster=work.flows[0].launch.cluster_size if work.flows else 0,
+        sms_used=len(per_sm),
+        sms_of_chip=machine.sm_count,
+        cycles=cycles,
+        seconds=machine.seconds(cycles),
+        window_cycles=window,
+        delivered_bytes=delivered,
+        rates=_rates(delivered, cycles, len(per_sm), machine.sm_count),
+        counters=totals(output.counters),
+        links=links,
+        limiter=find_limiter(links, issue_share),
+        bounds=bounds,
+        speed=_speed(output),
+        provisional=machine.provisional_count,
+        hung=output.hung,
+        hang=hang_report(output) if output.hung else (),
+        hazards=output.hazards,
+        per_gpc=_per_gpc(machine, output, window),
+        per_sm=per_sm,
+    )
+
+
+def _times(output: RunOutput) -> tuple[float, float]:
+    """Slowest CTA, and first start to last end [cycle]; one that never ended counts to the last progress."""
+    if not output.ctas:
+        return 0.0, 0.0
+    ends = [cta.end if cta.end >= 0 else output.ticks for cta in output.ctas]
+    slowest = max(end - cta.start for cta, end in zip(output.ctas, ends, strict=True))
+    window = max(ends) - min(cta.start for cta in output.ctas)
+    return to_cycles(slowest), to_cycles(window)
+
+
+def _rates(delivered: int, cycles: float, used: int, sms: int) -> Rates:
+    chip = delivered / cycles if cycles else 0.0
+    return Rates(chip=chip, used_sm=chip / max(1, used), chip_sm=chip / sms)
+
+
+def _speed(output: RunOutput) -> Speed:
+    wall = max(output.wall_seconds, 1e-9)
+    return Speed(
+        wall_seconds=output.wall_seconds,
+        lines=output.lines,
+        lines_per_second=output.lines / wall,
+        cycles_per_second=to_cycles(output.ticks) / wall,
+    )
+
+
+def _per_unit(output: RunOutput, name: str, units: int) -> NDArray[np.int64]:
+    return output.counters.get(name, np.zeros(units, dtype=np.int64))
+
+
+def _per_sm(machine: Machine, output: RunOutput) -> tuple[SmFigures, ...]:
+    delivered = sum(
+        (_per_unit(output, name, machine.sm_count) for name in _DELIVERED),
+        start=np.zeros(machine.sm_count, dtype=np.int64),
+    )
+    times: dict[int, list[float]] = {}
+    for cta in output.ctas:
+        end = cta.end if cta.end >= 0 else output.ticks
+        times.setdefault(cta.sm, []).append(to_cycles(end - cta.start))
+    return tuple(
+        SmFigures(
+            sm=sm,
+            gpc=int(machine.gpc_of[sm]),
+            ctas=len(cycles),
+            bytes=int(delivered[sm]),
+            cycles=max(cycles),
+            rate=float(delivered[sm]) / max(cycles) if max(cycles) else 0.0,
+        )
+        for sm, cycles in sorted(times.items())
+    )
+
+
+def _per_gpc(machine: Machine, output: RunOutput, window: float) -> tuple[GpcFigures, ...]:
+    gpcs = machine.gpc_count
+    port = _per_unit(output, "gpc.bytes_in", gpcs)
+    sectors = _per_unit(output, "gpc.sectors_delivered", gpcs)
+    busy = _per_unit(output, "busy.gpc", gpcs)
+    used = {cta.sm for cta in output.ctas}
+    return tuple(
+        GpcFigures(
+            gpc=gpc,
+            sms=sum(int(machine.gpc_of[sm]) == gpc for sm in used),
+            port_bytes=int(port[gpc]),
+            delivered_bytes=int(sectors[gpc]) * SECTOR_BYTES,
+            port_use=to_cycles(int(busy[gpc])) / window if window else 0.0,
+        )
+        for gpc in range(gpcs)
+    )

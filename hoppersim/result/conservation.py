@@ -1,0 +1,74 @@
+"""Checks that hold for every run: what goes into a link comes out of it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hoppersim.errors import InternalError
+from hoppersim.result.counters import total
+from hoppersim.result.schema import Bounds
+from hoppersim.units import SECTOR_BYTES
+
+Counters = Mapping[str, NDArray[np.int64]]
+
+
+def check_conservation(counters: Counters) -> None:
+    """Refuse counters that do not balance.
+
+    Raises
+    ------
+    InternalError
+        Naming the first pair of figures that differ.
+    """
+    delivered = total(counters, "sm.bytes_in_self") + total(counters, "sm.bytes_in_multicast")
+    sectors_delivered = total(counters, "gpc.sectors_delivered")
+    sectors_read = total(counters, "lrc.sectors_out")
+    looked_up = total(counters, "l2.sectors")
+    _equal("line requests issued", total(counters, "tma.lines"), "entered", total(counters, "lrc.requests"))
+    _equal("sectors the LRCs read", sectors_read, "looked up in the L2", looked_up)
+    found = total(counters, "l2.hits") + total(counters, "l2.misses")
+    _equal("sectors looked up", looked_up, "hit or missed", found)
+    sent, arrived = total(counters, "sm.bytes_out_dsmem"), total(counters, "sm.bytes_in_dsmem")
+    _equal("bytes sent to peers", sent, "received from peers", arrived)
+    _equal(
+        "bytes the L2 sent", sectors_read * SECTOR_BYTES, "through GPC ports", total(counters, "gpc.bytes_in")
+    )
+    if delivered > sectors_delivered * SECTOR_BYTES:
+        raise InternalError(
+            f"SMs received {delivered} bytes, GPC ports delivered {sectors_delivered} sectors"
+        )
+
+
+def check_delivery(delivered: int, expected: int) -> None:
+    """Refuse a completed run that delivered other bytes than its program asked for.
+
+    Raises
+    ------
+    InternalError
+        If the figures differ.
+    """
+    _equal("bytes that the program loads", expected, "delivered", delivered)
+
+
+def check_bound(window_cycles: float, bounds: Bounds) -> None:
+    """Refuse a run that is faster than its traffic allows.
+
+    Raises
+    ------
+    InternalError
+        If the run beats its merged bound.
+    """
+    # Services are rounded to whole fractions of a tick, so a long run may lead by parts in 10,000.
+    if window_cycles < bounds.merged_cycles * (1 - 1e-3) - 1:
+        raise InternalError(
+            f"the run took {window_cycles:,.1f} cycles, less than its bound of {bounds.merged_cycles:,.1f} "
+            f"({bounds.merged_link})"
+        )
+
+
+def _equal(first: str, count: int, second: str, other: int) -> None:
+    if count != other:
+        raise InternalError(f"bytes are not conserved: {first} {count}, {second} {other}")

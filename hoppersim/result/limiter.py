@@ -1,0 +1,89 @@
+"""What sets the time of a run: a resource, the latency of a chain, or the threads that issue."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hoppersim.program.costs import cost_stem
+from hoppersim.program.operations import Compute, Exit, For, Operation, Wait
+from hoppersim.program.work import Work
+from hoppersim.result.schema import Limiter, LinkUse
+
+SATURATED = 0.80
+"""Share of its peak above which a resource is said to limit."""
+MOSTLY = 0.50
+"""Share of the run above which an issuing thread is said to limit when no resource does."""
+
+RESOURCES = {
+    "tma": "TMA engine",
+    "lrc": "LRC",
+    "slice": "L2 slice",
+    "fabric": "L2 partition fabric",
+    "hbm": "HBM",
+    "gpc": "GPC port",
+    "sm": "SM ingress",
+    "dsmem": "SM-to-SM port",
+}
+"""Key of a block's busy counter to the name that users read."""
+
+
+def link_use(counters: Mapping[str, NDArray[np.int64]], window_ticks: int) -> tuple[LinkUse, ...]:
+    """Turn busy ticks into shares of the window, one entry for each resource that did anything."""
+    links = []
+    for key, resource in RESOURCES.items():
+        busy = counters.get(f"busy.{key}")
+        if busy is None or not busy.any():
+            continue
+        used = busy[busy > 0]
+        links.append(
+            LinkUse(
+                resource=resource,
+                units=int(used.size),
+                mean=float(used.mean()) / window_ticks,
+                peak=float(busy.max()) / window_ticks,
+                busiest=int(busy.argmax()),
+            )
+        )
+    return tuple(links)
+
+
+def find_limiter(links: tuple[LinkUse, ...], issue_share: float) -> Limiter:
+    """Name the busiest resource above `SATURATED`; else ``issue`` or ``latency``."""
+    busiest = max(links, key=lambda link: link.peak, default=None)
+    if busiest is not None and busiest.peak >= SATURATED:
+        return Limiter(name=busiest.resource, share=busiest.peak)
+    if issue_share >= MOSTLY:
+        return Limiter(name="issue", share=issue_share)
+    return Limiter(name="latency", share=max(issue_share, busiest.peak if busiest is not None else 0.0))
+
+
+def issue_cycles(work: Work, costs: Mapping[str, float]) -> float:
+    """Add up what the busiest role's thread spends on its own operations, waiting left out [cycle]."""
+    return max(
+        (_body_cycles(role.body, role.width, costs) for flow in work.flows for role in flow.program.roles),
+        default=0.0,
+    )
+
+
+def _body_cycles(body: tuple[Operation, ...], width: str, costs: Mapping[str, float]) -> float:
+    return sum(_operation_cycles(operation, width, costs) for operation in body)
+
+
+def _operation_cycles(operation: Operation, width: str, costs: Mapping[str, float]) -> float:
+    match operation:
+        case Exit():
+            return 0.0
+        case Compute(cycles=int(cycles)):
+            return float(cycles)
+        case Compute(cycles=expression):
+            return float(getattr(expression, "base", 0))
+        case Wait():
+            return costs.get(f"{cost_stem(operation, width)}.hit", 0.0)
+        case For(n=n, body=body):
+            step = costs.get(f"{cost_stem(operation, width)}.issue", 0.0)
+            return n * (step + _body_cycles(body, width, costs))
+        case _:
+            return costs.get(f"{cost_stem(operation, width)}.issue", 0.0)

@@ -1,0 +1,52 @@
+// Kernels that no program can express: filling memory, poisoning shared memory, who shares a cluster with whom.
+
+DEVICE u32 pattern(u64 index) {
+    return (u32)index * 0x9e3779b1u + 0x85ebca6bu;
+}
+
+extern "C" __global__ void fill(u32* at, u64 words) {  // a word says where it lies
+    for (u64 k = blockIdx.x * (u64)blockDim.x + threadIdx.x; k < words; k += (u64)gridDim.x * blockDim.x)
+        at[k] = pattern(k);
+}
+
+extern "C" __global__ void poison_shared(u32 bytes) {
+    extern __shared__ __align__(1024) unsigned char memory[];
+    poison(shared_address(memory), bytes);
+    __syncthreads();
+    spin(20000);  // all SMs at once: no block takes a second turn on a free one
+}
+
+extern "C" __global__ void members(u32* sms, u32 size, u32 cycles) {  // the SM of each rank of each cluster
+    if (threadIdx.x == 0) sms[cluster_number() * size + cluster_rank()] = sm_number();
+    spin(cycles);
+    cluster_arrive();
+    cluster_wait();
+}
+
+// Round trip of a dependent remote load from each rank to each other, one rank at a time.
+extern "C" __global__ void pair_latency(u32* sms, u32* cycles, u32 size, u32 loads) {
+    extern __shared__ __align__(1024) unsigned char memory[];
+    const u32 smem = shared_address(memory), rank = cluster_rank(), cluster = cluster_number();
+    if (threadIdx.x == 0) {
+        sms[cluster * size + rank] = sm_number();
+        asm volatile("st.shared::cta.u32 [%0], %1;" ::"r"(smem), "r"(0) : "memory");
+    }
+    for (u32 turn = 0; turn < size; ++turn) {
+        cluster_arrive();
+        cluster_wait();
+        if (turn != rank || threadIdx.x != 0) continue;
+        for (u32 other = 0; other < size; ++other) {
+            const u32 there = in_rank(smem, other);
+            u32 next = 0;
+            u64 start = 0;
+            for (u32 k = 0; k < loads + 4; ++k) {  // the first four warm the path
+                if (k == 4) start = cycle();
+                asm volatile("ld.shared::cluster.u32 %0, [%1];" : "=r"(next) : "r"(there + next) : "memory");
+            }
+            const u64 end = cycle() + next;
+            cycles[(cluster * size + rank) * size + other] = (u32)(end - start);
+        }
+    }
+    cluster_arrive();
+    cluster_wait();
+}
