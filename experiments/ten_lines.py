@@ -1,4 +1,4 @@
-"""From preset to result in ten lines: does multicast help two CTAs that want the same tile?"""
+"""From preset to result in ten lines: multicast against unicast for two CTAs that want the same tile."""
 
 from hoppersim import Case, build_case, load_machine, simulate
 

@@ -70,7 +70,7 @@ def compile_source(source: str, defines: tuple[str, ...] = (), cache: Path | Non
     """
     nvrtc = _nvrtc()
     version = _check(nvrtc, nvrtc.nvrtcVersion())
-    options = [f"--gpu-architecture={ARCHITECTURE}", "--std=c++17", "--ptxas-options=-v", "--define-macro=__NVRTC__=1"]
+    options = [f"--gpu-architecture={ARCHITECTURE}", "--std=c++17", "--ptxas-options=-v", "--diag-suppress=177"]
     options += [f"--define-macro={name}" for name in defines]
     key = hashlib.sha256("\n".join((source, *options, str(version))).encode()).hexdigest()[:24]
     folder = cache or _cache_folder()
@@ -84,6 +84,13 @@ def compile_source(source: str, defines: tuple[str, ...] = (), cache: Path | Non
     partial.write_bytes(code)
     partial.replace(code_file)
     return _cubin(code, key, log)
+
+
+def compiler_version() -> str:
+    """Name the compiler."""
+    nvrtc = _nvrtc()
+    major, minor = _check(nvrtc, nvrtc.nvrtcVersion())
+    return f"NVRTC {major}.{minor}"
 
 
 def _cache_folder() -> Path:

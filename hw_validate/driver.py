@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import contextlib
 import ctypes
 import subprocess
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -205,21 +204,18 @@ class Device:
         start = target - place.ctypes.data
         return place[start : start + 128].tobytes()
 
-    @contextlib.contextmanager
-    def timed(self) -> Iterator[list[float]]:
-        """Time what the body puts on the stream, by events; call `wait` inside. Gives [milliseconds]."""
-        begin, end = self.call("cuEventCreate", 0), self.call("cuEventCreate", 0)
-        result: list[float] = []
-        self.call("cuEventRecord", begin, self.stream)
-        try:
-            yield result
-            result.append(float(self.call("cuEventElapsedTime", begin, end)) if self._ended(end) else -1.0)
-        finally:
-            self.call("cuEventDestroy", begin)
-            self.call("cuEventDestroy", end)
+    def event(self) -> Any:
+        """Make an event and record it on the stream."""
+        made = self.call("cuEventCreate", 0)
+        self.call("cuEventRecord", made, self.stream)
+        return made
 
-    def _ended(self, event: Any) -> bool:
-        return int(self.api.cuEventQuery(event)[0]) == 0
+    def elapsed(self, begin: Any, end: Any) -> float:
+        """Give the milliseconds between two events that have passed, and destroy them."""
+        time_ms = float(self.call("cuEventElapsedTime", begin, end))
+        for item in (begin, end):
+            self.call("cuEventDestroy", item)
+        return time_ms
 
 
 def clocks() -> dict[str, str]:

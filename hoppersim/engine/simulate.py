@@ -129,17 +129,14 @@ def _run(clockwork: Clockwork, processes: list[simpy.Process], max_cycles: float
     """Run until all processes are done; return whether nothing could move before that."""
     env = clockwork.env
     done = env.all_of(processes)
-    limit = env.timeout(int(max_cycles * TICKS_PER_CYCLE)) if max_cycles else None
-    try:
-        env.run(until=done if limit is None else env.any_of([done, limit]))
-    except RuntimeError as error:
-        if "No scheduled events left" not in str(error):
-            raise
-        return True
-    if not done.triggered:
-        if clockwork.fabric.idle and not clockwork.busy:
+    limit = max_cycles * TICKS_PER_CYCLE if max_cycles else float("inf")
+    while not done.processed:
+        upcoming = env.peek()
+        if upcoming == float("inf"):
             return True
-        raise RunTooLongError(f"the run did not end within {max_cycles:g} cycles")
+        if upcoming > limit:
+            raise RunTooLongError(f"the run did not end within {max_cycles:g} cycles")
+        env.step()
     return False
 
 

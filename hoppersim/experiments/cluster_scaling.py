@@ -30,7 +30,8 @@ MODE_NAMES = {
 }
 MEMORY_NAMES = {"l2": "L2-resident", "hbm": "HBM stream"}
 ROWS, ROW_BYTES, STAGES = 256, 128, 4
-ITERATIONS, QUICK_ITERATIONS = 48, 12
+QUICK_MODES: tuple[Mode, ...] = ("unicast", "unicast_distinct", "multicast")
+ITERATIONS, QUICK_ITERATIONS = 32, 8
 
 
 class Point(msgspec.Struct, frozen=True):
@@ -40,25 +41,32 @@ class Point(msgspec.Struct, frozen=True):
 
 
 def points(machine: Machine, quick: bool) -> list[Point]:
-    """List the points, memory by memory and way by way; a single CTA has only one way to load its tile."""
+    """List the points, memory by memory and way by way.
+
+    A CTA alone loads its tile in the same way whether it is called shared or its own, sliced or not.
+    """
+    modes = QUICK_MODES if quick else MODES
     iterations = QUICK_ITERATIONS if quick else ITERATIONS
     return [
-        Point(
-            Case(
-                mode,
-                cluster=cluster,
-                rows=ROWS,
-                row_bytes=ROW_BYTES,
-                stages=STAGES,
-                iterations=iterations,
-                pattern="sweep",
-                memory=memory,
-            )
-        )
+        Point(_case(mode, cluster, memory, iterations))
         for memory in MEMORIES
-        for mode in MODES
+        for mode in modes
         for cluster in CLUSTERS
+        if cluster > 1 or mode in ("unicast", "multicast")
     ]
+
+
+def _case(mode: Mode, cluster: int, memory: Memory, iterations: int) -> Case:
+    return Case(
+        mode,
+        cluster=cluster,
+        rows=ROWS,
+        row_bytes=ROW_BYTES,
+        stages=STAGES,
+        iterations=iterations,
+        pattern="sweep",
+        memory=memory,
+    )
 
 
 def measure(machine: Machine, point: Point) -> Row:

@@ -5,10 +5,10 @@ from __future__ import annotations
 import multiprocessing
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor
-from contextlib import contextmanager
 from functools import lru_cache
 from typing import Any
 
+from hoppersim.engine.compiled.fabric import is_compiled
 from hoppersim.errors import InputError
 from hoppersim.experiments.registry import find_study
 from hoppersim.experiments.study import MachineRequest, Row, Study
@@ -55,29 +55,25 @@ def run_study(
     if jobs < 1:
         raise InputError("--jobs", jobs, "must be at least one process", 1)
     rows = []
-    with _mapper(jobs) as apply:
-        for row in apply(study.name, request, points):
-            rows.append(row)
-            if on_row is not None:
-                on_row(row)
+    for row in _measured(study.name, request, points, jobs):
+        rows.append(row)
+        if on_row is not None:
+            on_row(row)
     return rows
 
 
-Mapper = Callable[[str, MachineRequest, Sequence[Any]], Iterator[Row]]
-
-
-@contextmanager
-def _mapper(jobs: int) -> Iterator[Mapper]:
-    if jobs == 1:
-        yield lambda name, request, points: (measure_point(name, request, point) for point in points)
+def _measured(name: str, request: MachineRequest, points: Sequence[Any], jobs: int) -> Iterator[Row]:
+    """Measure the points; a first use compiles the kernel here, once, instead of in every process."""
+    alone = len(points) if jobs == 1 else 0 if is_compiled() else 1
+    yield from (measure_point(name, request, point) for point in points[:alone])
+    rest = points[alone:]
+    if not rest:
         return
     # Forking a process that has started threads (numba's, matplotlib's) is unsafe.
     context = multiprocessing.get_context("spawn")
-    with ProcessPoolExecutor(max_workers=jobs, mp_context=context) as pool:
+    with ProcessPoolExecutor(max_workers=min(jobs, len(rest)), mp_context=context) as pool:
         try:
-            yield lambda name, request, points: pool.map(
-                measure_point, [name] * len(points), [request] * len(points), points
-            )
+            yield from pool.map(measure_point, [name] * len(rest), [request] * len(rest), rest)
         except BaseException:
             pool.shutdown(wait=False, cancel_futures=True)
             raise

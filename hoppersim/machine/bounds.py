@@ -8,12 +8,13 @@ Latency, queues, uneven hashing and what software costs are left out.
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Hashable, Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Literal, NamedTuple
 
 from hoppersim.errors import InputError
-from hoppersim.machine.graph import SOURCES, Port, chip_ports, routes
+from hoppersim.machine.graph import DRAM, SOURCES, Port, Route, chip_ports, routes
 from hoppersim.machine.machine import Machine
 from hoppersim.machine.rules import closest
 from hoppersim.units import LINE_BYTES
@@ -142,7 +143,7 @@ class _Loads:
         for name in {**self.fixed, **self.mergeable, **self.once}:
             base = self.fixed.get(name, 0.0) + sum(self.once.get(name, {}).values())
             groups = self.mergeable.get(name, {}).values()
-            merged = base + sum(max(max(group), sum(group) / self.limit) for group in groups)
+            merged = base + sum(max(*group, sum(group) / self.limit) for group in groups)
             unmerged = base + sum(sum(group) for group in groups)
             found.append(LinkLoad(name, ports[name].kind, ports[name].capacity, merged, unmerged))
         return sorted(found, key=lambda load: (-load.cycles, load.link))
@@ -168,13 +169,16 @@ def _add_above_branch(loads: _Loads, row: TrafficRow, route: Route, gpc: int) ->
     *memory, slices, gpc_port, _ = route.ports
     dram_bytes = row.bytes if row.dram_bytes is None else row.dram_bytes
     for port in memory:
-        # The crossing tells the parts of a tag apart: each home partition holds other lines of it.
-        _add_memory(loads, port, dram_bytes * route.share, row.shared, route.ports[1:3])
+        if row.shared is None:
+            loads.add(port, dram_bytes * route.share)
+        else:
+            reader = None if port == DRAM else slices
+            loads.add_once(port, dram_bytes * route.share, (row.shared, route.home, reader))
     for port in (slices, gpc_port):
         if row.shared is None or len(row.destinations) > 1:
             loads.add(port, row.bytes * route.share)
         else:
-            loads.add_mergeable(port, row.bytes * route.share, (row.shared, gpc, route.ports[:3]))
+            loads.add_mergeable(port, row.bytes * route.share, (row.shared, route.home, gpc))
 
 
 def _check(machine: Machine, number: int, row: TrafficRow) -> None:

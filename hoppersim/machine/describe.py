@@ -1,4 +1,4 @@
-"""A machine as plain data: rows for a table, differences between two machines, and a file that loads again."""
+"""A machine as plain data: rows for a table, differences between two, and a file that loads again."""
 
 from __future__ import annotations
 
@@ -43,15 +43,15 @@ def configuration_rows(machine: Machine) -> tuple[ConfigRow, ...]:
 def configuration_diff(left: Machine, right: Machine) -> tuple[DiffRow, ...]:
     """List the parameters in which two machines differ; names and origins do not count.
 
-    Floorplans and tables are compared by content and shown by name and digest.
+    Floorplans are compared GPC by GPC, tables by the digest of their numbers.
     """
     ours, theirs = _comparable(left), _comparable(right)
     rows = []
     for path in dict.fromkeys((*ours, *theirs)):
         one, other = ours.get(path), theirs.get(path)
         if one != other:
-            unit = (left.provenance.get(path) or right.provenance[path]).unit
-            rows.append(DiffRow(path, one, other, unit))
+            known = left.provenance.get(path) or right.provenance.get(path)
+            rows.append(DiffRow(path, one, other, known.unit if known else ""))
     return tuple(rows)
 
 
@@ -76,7 +76,7 @@ def _description(path: str) -> str:
 
 def _comparable(machine: Machine) -> dict[str, int | float | str]:
     values = {path: origin.value for path, origin in machine.provenance.items()}
-    values["floorplan"] = f"GPCs of {', '.join(map(str, machine.floorplan.gpc_sizes))} SMs"
+    del values["floorplan"]
     for number, gpc in enumerate(machine.floorplan.gpcs):
         values[f"floorplan.gpc[{number}]"] = f"partition {gpc.partition}: {_nested(gpc.cpcs)}"
     for name in TABLES:

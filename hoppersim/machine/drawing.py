@@ -22,6 +22,8 @@ _GAP = 0.18
 _PAD = 0.45
 _TITLE = 0.75
 _SPINE = 4.6
+_SPINE_LEAST = 7.4
+_LINE = 0.7
 _INCHES = 0.42
 _DPI = 130
 
@@ -66,9 +68,9 @@ def topology_figure(machine: Machine) -> Figure:
 
     columns = _columns(machine)
     width = _column_width(machine)
-    heights = [sum(_gpc_height(gpc) + _PAD for _, gpc in column) for column in columns]
-    total_width = len(columns) * width + _SPINE + (len(columns) + 1) * _PAD
-    total_height = max(heights) + 2 * _TITLE + _PAD
+    height = max(_SPINE_LEAST, *(sum(_gpc_height(gpc) + _PAD for _, gpc in column) for column in columns))
+    total_width = len(columns) * (width + _PAD) + _SPINE + 2 * _PAD
+    total_height = height + 2 * _TITLE
     figure = Figure(figsize=(total_width * _INCHES, total_height * _INCHES))
     axes = figure.add_axes((0.0, 0.0, 1.0, 1.0))
     axes.set_xlim(0, total_width)
@@ -81,7 +83,7 @@ def topology_figure(machine: Machine) -> Figure:
         _column(axes, column, left, width)
         left += width + _PAD
         if number == 0:
-            _spine(axes, machine, left, max(heights) - _PAD)
+            _spine(axes, machine, left, height - _PAD)
             left += _SPINE + _PAD
     return figure
 
@@ -183,19 +185,11 @@ def _spine(axes: Axes, machine: Machine, left: float, height: float) -> None:
     memory = ["HBM", f"{hbm.channels} channels", f"{hbm.bytes_per_second / 1e12:.4g} TB/s"]
     for top, texts in ((2 * _TITLE, lines), (2 * _TITLE + half + _PAD, memory)):
         _box(axes, (left, top, _SPINE, half), edge="#6b7a87", fill=_SPINE_FILL, line=1.2)
-        axes.text(
-            left + _SPINE / 2,
-            top + half / 2 - 0.8,
-            texts[0],
-            fontsize=12,
-            weight="bold",
-            color=_INK,
-            ha="center",
-        )
-        for number, text in enumerate(texts[1:]):
-            axes.text(
-                left + _SPINE / 2, top + half / 2 + 0.7 * number, text, fontsize=7.5, color=_INK, ha="center"
-            )
+        first = top + half / 2 - _LINE * (len(texts) - 1) / 2
+        for number, text in enumerate(texts):
+            style = {"fontsize": 11, "weight": "bold"} if number == 0 else {"fontsize": 7.5}
+            place = (left + _SPINE / 2, first + _LINE * number)
+            axes.text(*place, text, color=_INK, ha="center", va="center", **style)
 
 
 def _box(axes: Axes, place: tuple[float, float, float, float], *, edge: str, fill: str, line: float) -> None:

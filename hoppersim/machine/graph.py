@@ -12,6 +12,8 @@ if TYPE_CHECKING:
     import networkx as nx
 
 SOURCES = ("l2", "hbm", "sm")
+DRAM = "hbm"
+"""Port of all DRAM channels together, over which lines spread whatever their partition."""
 
 
 @dataclass(frozen=True)
@@ -46,9 +48,10 @@ class Port:
 
 @dataclass(frozen=True)
 class Route:
-    """A fixed way from a source to one SM, and the share of the addresses that take it."""
+    """A fixed way from a source to one SM, the share of the addresses that take it, and their partition."""
 
     share: float
+    home: int
     ports: tuple[str, ...]
 
 
@@ -83,15 +86,15 @@ def routes(machine: Machine, source: str, origin_sm: int, destination_sm: int) -
         Their shares add up to one.
     """
     if source == "sm":
-        return (Route(1.0, (f"sm{origin_sm}.out", f"sm{destination_sm}.in")),)
+        return (Route(1.0, 0, (f"sm{origin_sm}.out", f"sm{destination_sm}.in")),)
     near = int(machine.partition_of[origin_sm])
     tail = (f"l2.p{near}", f"gpc{machine.gpc_of[origin_sm]}.in", f"sm{destination_sm}.in")
     if source == "l2":
-        return (Route(1.0, tail),)
+        return (Route(1.0, near, tail),)
     found = []
     for home, share in enumerate(partition_shares(machine)):
         crossing = () if home == near else (f"l2.p{home}", f"l2.p{home}to{near}")
-        found.append(Route(share, ("hbm", *crossing, *tail)))
+        found.append(Route(share, home, (DRAM, *crossing, *tail)))
     return tuple(found)
 
 
@@ -138,7 +141,7 @@ def _memory_ports(machine: Machine) -> list[Port]:
     l2, hbm = machine.spec.l2, machine.spec.hbm
     slice_line = LINE_BYTES / machine.slice_bytes_per_cycle
     channel_line = LINE_BYTES / machine.channel_bytes_per_cycle
-    found = [Port("hbm", "hbm", channel_line, hbm.latency, hbm.channels)]
+    found = [Port(DRAM, "hbm", channel_line, hbm.latency, hbm.channels)]
     for part in range(l2.partitions):
         slices = int((machine.slice_partition == part).sum())
         found.append(Port(f"l2.p{part}", "l2", slice_line, l2.latency, slices))
@@ -174,7 +177,7 @@ def _crossings(machine: Machine) -> list[tuple[int, int]]:
 
 
 def _memory_edges(machine: Machine) -> list[tuple[str, str]]:
-    edges = [("hbm", f"l2.p{part}") for part in range(machine.spec.l2.partitions)]
+    edges = [(DRAM, f"l2.p{part}") for part in range(machine.spec.l2.partitions)]
     for source, target in _crossings(machine):
         crossing = f"l2.p{source}to{target}"
         edges += [(f"l2.p{source}", crossing), (crossing, f"l2.p{target}")]

@@ -147,7 +147,12 @@ def _check_whole(spec: Specification, plan: Floorplan) -> None:
     limits = (
         ("launch.cluster_portable", launch.cluster_portable, launch.cluster_max, "launch.cluster_max"),
         ("launch.threads_per_cta", launch.threads_per_cta, launch.threads_per_sm, "launch.threads_per_sm"),
-        ("launch.shared_bytes_per_cta", launch.shared_bytes_per_cta, room, "what launch.shared_reserved leaves"),
+        (
+            "launch.shared_bytes_per_cta",
+            launch.shared_bytes_per_cta,
+            room,
+            "what launch.shared_reserved leaves",
+        ),
     )
     for path, value, limit, name in limits:
         if value > limit:

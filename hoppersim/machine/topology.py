@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import textwrap
 from itertools import zip_longest
 
 from hoppersim.machine.floorplan import Cpc, Gpc
@@ -46,7 +47,7 @@ def _header(machine: Machine) -> list[str]:
         f"{machine.name}: {machine.gpc_count} GPCs, {tpcs} TPCs, {machine.sm_count} SMs",
         f"L2:  {format_bytes(l2.bytes)} in {l2.partitions} partitions, {l2.slices} slices",
         f"HBM: {hbm.channels} channels, {hbm.bytes_per_second / 1e12:.4g} TB/s",
-        f"Floorplan {machine.floorplan.name}: {machine.floorplan.origin}",
+        *_wrapped(f"Floorplan {machine.floorplan.name}: {machine.floorplan.origin}"),
     ]
 
 
@@ -86,11 +87,15 @@ def _side_by_side(boxes: list[list[str]]) -> list[str]:
 
 def _summary(placement: Placement) -> list[str]:
     size = placement.cluster_size
-    lines = [
-        f"Clusters of {size}: {placement.max_active_clusters} resident at once, "
-        f"{placement.ctas_per_sm} CTA per SM, {len(placement.stranded)} SMs stranded"
-    ]
+    resident = f"{placement.max_active_clusters} resident at once, CTAs per SM: {placement.ctas_per_sm}"
+    lines = [f"Clusters of {size}: {resident}, SMs stranded: {len(placement.stranded)}"]
     by_gpc: dict[int, list[int]] = {}
     for item in placement.stranded:
         by_gpc.setdefault(item.gpc, []).append(item.sm)
-    return lines + [f"  GPC {gpc}: SM {', '.join(map(str, sms))}" for gpc, sms in by_gpc.items()]
+    for gpc, sms in by_gpc.items():
+        lines += _wrapped(f"  GPC {gpc}: SM {', '.join(map(str, sms))}")
+    return lines
+
+
+def _wrapped(line: str) -> list[str]:
+    return textwrap.wrap(line, WIDTH, subsequent_indent="    ")

@@ -42,7 +42,7 @@ def draw(study: Study, rows: Sequence[Row]) -> Figure:
 
 def _panel(axes: Axes, rows: Sequence[Row], measure: str) -> None:
     for (mode, name), look in zip(MODE_NAMES.items(), SERIES, strict=True):
-        series = sorted((row for row in rows if row["mode"] == mode), key=lambda row: row["cluster"])
+        series = _series(rows, mode)
         if not series:
             continue
         clusters = [row["cluster"] for row in series]
@@ -65,6 +65,16 @@ def _panel(axes: Axes, rows: Sequence[Row], measure: str) -> None:
     axes.set_xticks(ticks, [str(tick) for tick in ticks])
     axes.minorticks_off()
     axes.set_ylim(bottom=0)
+
+
+def _series(rows: Sequence[Row], mode: str) -> list[Row]:
+    """Give the rows of a way by cluster size; a CTA alone stands for every way of its kind."""
+    alone = "multicast" if mode.startswith("multicast") else "unicast"
+    own = [row for row in rows if row["mode"] == mode and row["cluster"] > 1]
+    if not own:
+        return []
+    first = [row for row in rows if row["mode"] == alone and row["cluster"] == 1]
+    return first + sorted(own, key=lambda row: row["cluster"])
 
 
 def _silicon(axes: Axes, series: Sequence[Row], measure: str, look: Series) -> None:

@@ -1,15 +1,13 @@
-// Words that every kernel uses: integer types, the shape of a wrapper, the tensor map as a parameter.
+// What every kernel uses: integer types, the shape of a wrapper, tensor maps as parameters, a role's report.
 
 using u32 = unsigned int;
 using u64 = unsigned long long;
 #define DEVICE static __device__ __forceinline__
-
 struct __align__(64) TensorMap { u64 word[16]; };
 
-struct Launched {  // what the host hands over beside the tensor maps
-    u64* out;             // one record for each CTA that takes part
-    const u32* sm_group;  // by SM id: group whose quota counts it; above the last group: takes no part
-    u32* tickets;         // [0] clusters that take part, then one count of CTAs for each group
-    u32 clusters;         // clusters that may take part
-    u32 quota;            // CTAs that may take part in one group
-};
+// What the host hands over beside the tensor maps. A group of SMs (by SM id) has a quota of CTAs; SMs above
+// the last group take no part. The first ticket counts the clusters that take part, then one each group's CTAs.
+struct Launched { u64* out; const u32* sm_group; u32* tickets; u32 clusters, quota; };
+
+// What one warp of a role reports: times, the wait that passed its limit, a check of data, a sum of reads.
+struct Report { u64 chip, start, status, at; u32 check, sum; };

@@ -22,8 +22,3 @@ DEVICE void poison(u32 from, u32 bytes) {
     for (u32 at = 4 * threadIdx.x; at < bytes; at += 4 * blockDim.x)
         asm volatile("st.shared::cta.u32 [%0], %1;" ::"r"(from + at), "r"(0xdeadbeefu) : "memory");
 }
-
-DEVICE u32 warp_sum(u32 value) {
-    for (int step = 16; step; step >>= 1) value += __shfl_xor_sync(0xffffffffu, value, step);
-    return value;
-}

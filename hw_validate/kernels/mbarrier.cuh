@@ -45,13 +45,11 @@ DEVICE void arrive_expect_remote_cta(u32 bar, u32 bytes) {
 }
 
 DEVICE void arrive_expect_remote_cluster(u32 bar, u32 bytes) {
-    asm volatile("mbarrier.arrive.expect_tx.release.cluster.shared::cluster.b64 _, [%0], %1;" ::"r"(bar), "r"(bytes)
-                 : "memory");
+    asm volatile("mbarrier.arrive.expect_tx.release.cluster.shared::cluster.b64 _, [%0], %1;" ::"r"(bar), "r"(bytes) : "memory");
 }
 
 DEVICE void arrive_expect_remote_relaxed(u32 bar, u32 bytes) {
-    asm volatile("mbarrier.arrive.expect_tx.relaxed.cluster.shared::cluster.b64 _, [%0], %1;" ::"r"(bar), "r"(bytes)
-                 : "memory");
+    asm volatile("mbarrier.arrive.expect_tx.relaxed.cluster.shared::cluster.b64 _, [%0], %1;" ::"r"(bar), "r"(bytes) : "memory");
 }
 
 DEVICE void expect(u32 bar, u32 bytes) {
@@ -64,28 +62,28 @@ DEVICE void expect_remote(u32 bar, u32 bytes) {
 
 DEVICE bool try_wait(u32 bar, u32 parity) {
     u32 done;
-    asm volatile("{ .reg .pred p; mbarrier.try_wait.parity.shared::cta.b64 p, [%1], %2; selp.u32 %0, 1, 0, p; }"
+    asm volatile("{.reg .pred p; mbarrier.try_wait.parity.shared::cta.b64 p, [%1], %2; selp.u32 %0, 1, 0, p;}"
                  : "=r"(done) : "r"(bar), "r"(parity) : "memory");
     return done;
 }
 
 DEVICE bool test_wait(u32 bar, u32 parity) {
     u32 done;
-    asm volatile("{ .reg .pred p; mbarrier.test_wait.parity.shared::cta.b64 p, [%1], %2; selp.u32 %0, 1, 0, p; }"
+    asm volatile("{.reg .pred p; mbarrier.test_wait.parity.shared::cta.b64 p, [%1], %2; selp.u32 %0, 1, 0, p;}"
                  : "=r"(done) : "r"(bar), "r"(parity) : "memory");
     return done;
 }
 
 DEVICE bool wait_try(u32 bar, u32 parity) {  // false: the limit has passed
     if (try_wait(bar, parity)) return true;
-    for (const u64 start = clock64(); !try_wait(bar, parity);)
-        if (clock64() - start > WAIT_LIMIT) return false;
+    for (const u64 start = cycle(); !try_wait(bar, parity);)
+        if (cycle() - start > WAIT_LIMIT) return false;
     return true;
 }
 
 DEVICE bool wait_test(u32 bar, u32 parity) {  // false: the limit has passed
     if (test_wait(bar, parity)) return true;
-    for (const u64 start = clock64(); !test_wait(bar, parity);)
-        if (clock64() - start > WAIT_LIMIT) return false;
+    for (const u64 start = cycle(); !test_wait(bar, parity);)
+        if (cycle() - start > WAIT_LIMIT) return false;
     return true;
 }

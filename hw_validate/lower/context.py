@@ -36,7 +36,7 @@ class Ring:
     def declarations(self) -> list[str]:
         """Declare the variables that are used; they outlive the loop, which may be entered again."""
         used = (("stage", self.uses_stage), ("phase", self.uses_phase))
-        return [f"u32 {name}{self.number} = 0;" for name, is_used in used if is_used]
+        return [f"{name}{self.number} = 0" for name, is_used in used if is_used]
 
 
 @dataclass
@@ -67,7 +67,6 @@ class RoleContext:
     rings: list[Ring] = field(default_factory=list)
     running: dict[str, str] = field(default_factory=dict)
     sites: int = 0
-    keeps_sum: bool = False
 
     @property
     def threads(self) -> int:
@@ -101,7 +100,7 @@ class RoleContext:
     def buffer(self, name: str, offset: Operand = 0) -> str:
         """Write the address in a buffer at the present stage."""
         stage = self.stage(self.program.buffer(name).stages)
-        text = f"smem + {self.names.buffers[name]}"
+        text = f"smem + {self.names.buffers[name]}_AT"
         if stage != "0":
             text += f" + {stage} * {self.names.buffers[name]}_STRIDE"
         shift = self.value(offset)

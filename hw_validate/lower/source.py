@@ -43,16 +43,21 @@ def kernel_source(flow: Flow, options: Options = Options()) -> str:
     The text compiles by itself. With the macro VERIFY_DATA, roles check the data that they wait for.
     """
     kernel = kernel_text(flow, options)
-    head = f"constexpr unsigned long long WAIT_LIMIT = {options.wait_limit};  // SM cycles\n"
-    return f"{head}{needed(kernel)}\n\n{kernel}"
+    switch = "#ifdef VERIFY_DATA\nconstexpr bool CHECK = true;\n#else\nconstexpr bool CHECK = false;\n#endif\n"
+    return f"{limit_text(options)}{switch}{needed(kernel)}\n{kernel}"
 
 
-def kernel_text(flow: Flow, options: Options = Options()) -> str:
-    """Write the kernel without the wrappers."""
+def limit_text(options: Options) -> str:
+    """Write the limit of waits as a constant."""
+    return f"constexpr unsigned long long WAIT_LIMIT = {options.wait_limit};  // SM cycles\n"
+
+
+def kernel_text(flow: Flow, options: Options = Options(), head: str = 'extern "C"') -> str:
+    """Write the kernel without the wrappers; `head` comes before it and must leave CHECK defined."""
     layout = lay_out(flow)
     program = flow.program
     names = Names(
-        identifiers((buffer.name for buffer in program.buffers), upper=True, suffix="_AT"),
+        identifiers((buffer.name for buffer in program.buffers), upper=True),
         identifiers((barrier.name for barrier in program.barriers), upper=True, suffix="_BAR"),
         {item.name: place for place, item in enumerate(program.maps)},
     )
@@ -65,13 +70,7 @@ def kernel_text(flow: Flow, options: Options = Options()) -> str:
         *_constants(program, layout, names),
         *(f"__constant__ int {name}[] = {{{', '.join(map(str, row))}}};" for row, name in tables.items()),
         f"struct Params {{ TensorMap map[{max(1, len(program.maps))}]; Launched to; }};",
-        "#ifdef VERIFY_DATA",
-        "#define VERIFY(...) __VA_ARGS__",
-        "#else",
-        "#define VERIFY(...)",
-        "#endif",
-        "",
-        f'extern "C" __global__ void __launch_bounds__({layout.threads}) flow(const __grid_constant__ Params p) {{',
+        f"{head} __global__ void __launch_bounds__({layout.threads}, 1) flow(const __grid_constant__ Params p) {{",
         *(f"    {line}" for line in (*entry, *skew.entry, *roles, *_epilogue(program))),
         "}",
     ]
@@ -82,7 +81,8 @@ def _constants(program: Program, layout: Layout, names: Names) -> list[str]:
     lines = []
     for buffer in program.buffers:
         name = names.buffers[buffer.name]
-        lines.append(f"constexpr u32 {name} = {layout.buffers[buffer.name]}, {name}_STRIDE = {stage_stride(buffer.bytes)};")
+        place, stride = layout.buffers[buffer.name], stage_stride(buffer.bytes)
+        lines.append(f"constexpr u32 {name}_AT = {place}, {name}_STRIDE = {stride};")
     lines += [f"constexpr u32 {names.barriers[item.name]} = {layout.barriers[item.name]};" for item in program.barriers]
     return lines
 
@@ -113,7 +113,7 @@ def _prologue(flow: Flow, layout: Layout, names: Names) -> list[str]:
     lines.append("}")
     data = sum(stage_stride(buffer.bytes) * buffer.stages for buffer in program.buffers)
     if data:
-        lines.append(f"VERIFY(poison(smem, {data}); fence_proxy_async();)")
+        lines.append(f"if (CHECK) poison(smem, {data}), fence_proxy_async();")
     if "entry_sync" in program.without:
         return [*lines, "sync_cta();"]
     return [*lines, "cluster_arrive();", "cluster_wait();"]
@@ -154,64 +154,46 @@ def _roles(
 def _role(context: RoleContext, delay: str, gone: bool) -> list[str]:
     role, number = context.role, context.number
     body = write_body(context, role.body)
+    if len(role.body) > 1:  # a jump to the end may not pass declarations
+        body = ["{", *(f"    {line}" for line in body), "}"]
     many, first = role.width != "lane", context.layout.first_warp[role.name]
-    stamps = [place for place, key in enumerate(context.layout.stamps) if key[0] == role.name]
+    stamps = [f"stamp{place} = 0" for place, key in enumerate(context.layout.stamps) if key[0] == role.name]
+    variables = [*(text for ring in context.rings for text in ring.declarations()), *stamps]
     work = [
+        *([f"const u32 thread = threadIdx.x - {32 * first};"] if many else []),
         *context.values.entry,
-        *(text for ring in context.rings for text in ring.declarations()),
-        *(f"u32 stamp{place} = 0;" for place in stamps),
-        "u64 status = 0, at = 0;",
-        *(["u32 sum = 0;"] if context.keeps_sum else []),
-        *([f"const u32 lane = threadIdx.x % 32, thread = threadIdx.x - {32 * first};"] if many else []),
-        "VERIFY(u32 check = 0;)",
+        *([f"u32 {', '.join(variables)};"] if variables else []),
         *([f"spin({delay});"] if delay != "0" else []),
-        "const u64 chip = chip_time(), start = cycle();",
-        "{",
-        *(f"    {line}" for line in body),
-        "}",
-        f"end{number}:",
-        "const u64 end = cycle();",
-        *_record(context),
+        "Report report = begin();",
+        *body,
+        f"end{number}: finish{'_warps' if many else ''}(report, record + {HEADER_WORDS} + {WARP_WORDS} * warp);",
+        *_after(context),
     ]
     last = first + role.warps
     where = f"warp == {first}" if role.warps == 1 else f"warp >= {first} && warp < {last}"
-    return [
-        f"if ({where}) {{  // role {role.name}",
-        f"    if ({_works(role, first)}) {{",
-        *(f"        {line}" for line in work),
-        "    }" + (" else leave();" if gone else ""),
-        "}",
-    ]
+    lines = [f"if ({where}) {{  // role {role.name}"]
+    if condition := _works(role, first):
+        work = [f"if ({condition}) {{", *(f"    {line}" for line in work), "}" + (" else leave();" if gone else "")]
+    return [*lines, *(f"    {line}" for line in work), "}"]
 
 
 def _works(role: Role, first: int) -> str:
-    """Write the condition under which a thread of the role's warps has work."""
+    """Write the condition under which a thread of the role's warps has work; empty where all have."""
     terms = []
     if role.ranks:
         terms.append(f"({sum(1 << rank for rank in set(role.ranks)):#x}u >> rank & 1)")
     if role.width == "lane":
         terms += [f"warp == {first}"] if role.warps > 1 else []
         terms.append("elect()")
-    return " && ".join(terms) or "true"
+    return " && ".join(terms)
 
 
-def _record(context: RoleContext) -> list[str]:
-    """Write the end of a role: its record, one for each warp, and the drain of its stores."""
-    many, program = context.role.width != "lane", context.program
-    value = "warp_sum({})" if many else "{}"
-    lines = ["const u64 chip_end = chip_time();"]
-    if context.keeps_sum:
-        lines.append(f"sum = {value.format('sum')};")
-    lines.append(f"VERIFY(check = {value.format('check')};)")
-    lines.append(f"{'if (lane == 0) ' if many else ''}{{")
-    lines.append(f"    u64* const mine = record + {HEADER_WORDS} + {WARP_WORDS} * warp;")
-    lines.append("    mine[0] = start, mine[1] = end, mine[2] = chip, mine[3] = chip_end, mine[4] = status, mine[5] = at;")
-    lines.append("    VERIFY(mine[6] = check;)")
-    if context.keeps_sum:
-        lines.append("    mine[7] = sum;")
-    lines.append("}")
+def _after(context: RoleContext) -> list[str]:
+    """Write what follows a role's end stamp: the drain of its stores, and leaving after a failed wait."""
+    program = context.program
+    lines = []
     if stores(context.role) and "drain" not in program.without:
         lines.append(context.issue("store_wait<0>();"))
     if meets_widely(program):
-        lines.append("if (status) leave();")
+        lines.append("if (report.status) leave();")
     return lines

@@ -66,7 +66,7 @@ def _wait(role: RoleContext, wait: Wait) -> list[str]:
         parity = role.value(wait.phase)
     stage = role.stage(role.program.barrier(wait.barrier).stages)
     at = f"i{role.open[-1].number}" if role.open else "0"
-    bail = f"status = hung({site}, {stage}, {parity}); at = {at}; goto end{role.number};"
+    bail = f"hung(report, {site}, {stage}, {parity}, {at}); goto end{role.number};"
     lines = [f"if (!wait_{wait.form}({role.barrier(wait.barrier)}, {parity})) {{ {bail} }}"]
     return lines + (_checks(role, wait.barrier) if wait.phase == "full" else [])
 
@@ -77,9 +77,9 @@ def _checks(role: RoleContext, barrier: str) -> list[str]:
     for name in role.guarded.get(barrier, ()):
         size = role.program.buffer(name).bytes
         weigh = f"weigh<{size}, {role.threads}>({role.buffer(name)}, {role.thread})"
-        lines.append(f"VERIFY(check = check * {CHECK_FACTOR} + {weigh};)")
+        lines.append(f"if (CHECK) report.check = report.check * {CHECK_FACTOR} + {weigh};")
     if lines and role.role.width != "lane":
-        lines.append(f"VERIFY(sync_role({role.number + 1}, {role.threads});)")
+        lines.append(f"if (CHECK) sync_role({role.number + 1}, {role.threads});")
     return lines
 
 
@@ -135,9 +135,8 @@ def _bulk_copy(role: RoleContext, copy: BulkCopy) -> list[str]:
 
 
 def _remote_load(role: RoleContext, load: RemoteLoad) -> list[str]:
-    role.keeps_sum = True
     shape = f"{load.width}, {load.unroll}, {load.bytes}, {role.threads}"
-    return [f"sum += remote_load<{shape}>(in_rank({role.buffer(load.buffer)}, {role.value(load.rank)}), {role.thread});"]
+    return [f"report.sum += remote_load<{shape}>(in_rank({role.buffer(load.buffer)}, {role.value(load.rank)}), {role.thread});"]
 
 
 def _remote_store(role: RoleContext, store: RemoteStore) -> list[str]:
@@ -153,9 +152,8 @@ def _st_async(role: RoleContext, store: StAsync) -> list[str]:
 
 
 def _local_read(role: RoleContext, read: LocalRead) -> list[str]:
-    role.keeps_sum = True
     size = role.program.buffer(read.buffer).bytes
-    call = f"sum += local_read<{read.width}, {size}, {role.threads}>({role.buffer(read.buffer)}, {role.thread});"
+    call = f"report.sum += local_read<{read.width}, {size}, {role.threads}>({role.buffer(read.buffer)}, {role.thread});"
     return [call] if read.times == 1 else ["#pragma unroll 1", f"for (u32 k = 0; k < {read.times}; ++k) {call}"]
 
 

@@ -13,7 +13,7 @@ from hoppersim.units import LINE_BYTES
 SUBTICK_CEILING = (1 << SUBTICK_BITS) - 1
 
 
-@njit
+@njit(_nrt=False, forceinline=True)
 def take_packet(s):
     p = s.scalars[c.FREE_PACKET]
     s.scalars[c.FREE_PACKET] = s.packets[p, c.NEXT]
@@ -21,14 +21,14 @@ def take_packet(s):
     return p
 
 
-@njit
+@njit(_nrt=False, forceinline=True)
 def drop_packet(s, p):
     s.packets[p, c.NEXT] = s.scalars[c.FREE_PACKET]
     s.scalars[c.FREE_PACKET] = p
     s.scalars[c.PACKETS_LEFT] += 1
 
 
-@njit
+@njit(_nrt=False, forceinline=True)
 def schedule(s, p, time, port, kind):
     """Put a packet in the calendar, behind all of the same tick with the same or a lower port."""
     packets = s.packets
@@ -49,7 +49,7 @@ def schedule(s, p, time, port, kind):
         packets[before, c.NEXT] = p
 
 
-@njit
+@njit(_nrt=False, forceinline=True)
 def serve(s, server, now, service):
     """Serve first come first served; return the tick at which the line leaves."""
     start = max(now << SUBTICK_BITS, s.free_at[server])
@@ -59,7 +59,7 @@ def serve(s, server, now, service):
     return (end + SUBTICK_CEILING) >> SUBTICK_BITS
 
 
-@njit
+@njit(_nrt=False, forceinline=True)
 def walk(s, r, p):
     """Put the next line of a record into packet `p`; return whether it was the last."""
     rec = s.records[r]
@@ -85,7 +85,7 @@ def walk(s, r, p):
     return True
 
 
-@njit
+@njit(_nrt=False, forceinline=True)
 def next_record(t, s, queue, p, ready):
     """Take the finished record off its engine's queue and start the next, or let the engine rest."""
     s.queue_ready[queue] = ready
@@ -99,12 +99,12 @@ def next_record(t, s, queue, p, ready):
         schedule(s, p, max(ready, s.records[head, c.R_START]), queue, kind)
 
 
-@njit
+@njit(_nrt=False, forceinline=True)
 def chain_slot(place, line):
     return (mix(line) ^ (place * 40503)) & (c.CHAINS - 1)
 
 
-@njit
+@njit(_nrt=False, forceinline=True)
 def find(s, chain, place, line, sectors):
     """Find the entry of `line` at `place`, with the same sectors unless they do not matter (0)."""
     p = chain[chain_slot(place, line)]
@@ -116,7 +116,7 @@ def find(s, chain, place, line, sectors):
     return p
 
 
-@njit
+@njit(_nrt=False, forceinline=True)
 def link(s, chain, p, place, line):
     slot = chain_slot(place, line)
     s.packets[p, c.PLACE] = place
@@ -124,7 +124,7 @@ def link(s, chain, p, place, line):
     chain[slot] = p
 
 
-@njit
+@njit(_nrt=False, forceinline=True)
 def unlink(s, chain, p):
     slot = chain_slot(s.packets[p, c.PLACE], s.packets[p, c.LINE])
     at = chain[slot]

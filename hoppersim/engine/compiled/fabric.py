@@ -79,7 +79,7 @@ def load_kernel() -> Kernel:
     previous = numba.config.CACHE_DIR
     numba.config.CACHE_DIR = str(cache_folder())
     try:
-        compiled = [numba.njit(cache=True)(entry) for entry in (kernel.advance, kernel.inject, kernel.warm)]
+        compiled = [numba.njit(cache=True, _nrt=False)(entry) for entry in (kernel.advance, kernel.inject, kernel.warm)]
     finally:
         numba.config.CACHE_DIR = previous
     return Kernel(*compiled)

@@ -21,7 +21,7 @@ NEED_PACKETS = 1
 LOG_FULL = 2
 
 
-@njit
+@njit(_nrt=False, forceinline=True)
 def _dispatch(t, s, p, now):
     kind = s.packets[p, c.KIND]
     if kind == c.REQUEST:
@@ -84,7 +84,8 @@ def inject(t, s, batch, count):
         s.scalars[c.FREE_RECORD] = s.records[r, c.R_NEXT]
         s.scalars[c.RECORDS_LEFT] -= 1
         rec = s.records[r]
-        rec[:] = row[: rec.shape[0]]
+        for column in range(rec.shape[0]):
+            rec[column] = row[column]
         rec[c.R_NEXT] = -1
         rec[c.R_LINE] = rec[c.R_ADDRESS] // LINE_BYTES
         lines = _lines_of_record(rec)
@@ -98,7 +99,7 @@ def inject(t, s, batch, count):
         _enqueue(t, s, r, queue)
 
 
-@njit
+@njit(_nrt=False, forceinline=True)
 def _lines_of_record(rec):
     total = 0
     for i3 in range(rec[c.R_COUNT + 3]):
@@ -110,7 +111,7 @@ def _lines_of_record(rec):
     return total
 
 
-@njit
+@njit(_nrt=False, forceinline=True)
 def _enqueue(t, s, r, queue):
     tail = s.queue_tail[queue]
     s.queue_tail[queue] = r

@@ -15,7 +15,7 @@ from hoppersim.engine.interface import COPY
 from hoppersim.units import LINE_BYTES, SECTOR_BYTES, SECTORS_PER_LINE
 
 
-@njit
+@njit(_nrt=False, forceinline=True)
 def request(t, s, engine, now):
     """The next line of an c.SM's TMA engine reaches the coalescer of its c.GPC."""
     sm = s.packets[engine, c.SM]
@@ -28,7 +28,7 @@ def request(t, s, engine, now):
         schedule(s, engine, now + t.line_interval, sm, c.REQUEST)
 
 
-@njit
+@njit(_nrt=False, forceinline=True)
 def coalesce(t, s, p, sm, now):
     """Let the line join one that is under way, or send it to its slice."""
     row = s.packets[p]
@@ -60,12 +60,12 @@ def coalesce(t, s, p, sm, now):
     schedule(s, p, leave + t.to_slice[sm, row[c.PIECE]], t.lrc_server + gpc, c.SLICE)
 
 
-@njit
+@njit(_nrt=False, forceinline=True)
 def home_slice(t, line):
     return home_partition(line, t.partitions) * t.slices_per_partition + slice_in_partition(line, t.slices_per_partition)
 
 
-@njit
+@njit(_nrt=False, forceinline=True)
 def respond(t, s, p, now):
     """The slice of the reader's partition sends the line to the c.GPC's port."""
     row = s.packets[p]
@@ -74,7 +74,7 @@ def respond(t, s, p, now):
     schedule(s, p, leave + t.from_slice[row[c.SM], piece], t.slice_server + piece, c.GPC)
 
 
-@njit
+@njit(_nrt=False, forceinline=True)
 def open_miss(s, p, piece):
     """Queue the packet behind a miss of its line at slice `piece`; return whether it is the first."""
     line = s.packets[p, c.LINE]
@@ -90,7 +90,7 @@ def open_miss(s, p, piece):
     return first
 
 
-@njit
+@njit(_nrt=False, forceinline=True)
 def close_miss(s, line, piece):
     """Drop the miss entry and return the head of its waiting packets, the first one first."""
     entry = find(s, s.miss_chain, piece, line, 0)
@@ -106,12 +106,12 @@ def close_miss(s, line, piece):
     return head
 
 
-@njit
+@njit(_nrt=False, forceinline=True)
 def ask_hbm(t, s, p, piece, now):
     schedule(s, p, now + t.to_hbm, t.slice_server + piece, c.HBM)
 
 
-@njit
+@njit(_nrt=False, forceinline=True)
 def at_slice(t, s, p, now):
     """The line is looked up in the slice of the reader's own partition."""
     row = s.packets[p]
@@ -130,7 +130,7 @@ def at_slice(t, s, p, now):
         schedule(s, p, now + t.fabric_latency, t.slice_server + piece, c.HOME)
 
 
-@njit
+@njit(_nrt=False, forceinline=True)
 def at_home(t, s, p, now):
     """The line is looked up in its home slice, on the other side of the fabric."""
     row = s.packets[p]
@@ -141,7 +141,7 @@ def at_home(t, s, p, now):
         ask_hbm(t, s, p, piece, now)
 
 
-@njit
+@njit(_nrt=False, forceinline=True)
 def open_miss_at_home(s, p, piece):
     """Like `open_miss`, for a packet that already waits at its local slice and so stands for it here."""
     stand_in = take_packet(s)
@@ -151,7 +151,7 @@ def open_miss_at_home(s, p, piece):
     return open_miss(s, stand_in, piece)
 
 
-@njit
+@njit(_nrt=False, forceinline=True)
 def cross(t, s, p, piece, now):
     """The home slice sends the whole line across the fabric to the reader's side."""
     side = piece // t.slices_per_partition
@@ -162,7 +162,7 @@ def cross(t, s, p, piece, now):
     schedule(s, p, leave + t.fabric_latency, server, c.RETURN)
 
 
-@njit
+@njit(_nrt=False, forceinline=True)
 def at_hbm(t, s, p, now):
     channel = channel_of(s.packets[p, c.LINE], t.channels)
     leave = serve(s, t.hbm_server + channel, now, t.hbm_service[SECTORS_PER_LINE])
@@ -170,7 +170,7 @@ def at_hbm(t, s, p, now):
     schedule(s, p, leave + t.from_hbm, t.hbm_server + channel, c.FILL)
 
 
-@njit
+@njit(_nrt=False, forceinline=True)
 def at_fill(t, s, p, now):
     """A line arrives from DRAM at its home slice and serves all who wait there."""
     line = s.packets[p, c.LINE]
@@ -187,7 +187,7 @@ def at_fill(t, s, p, now):
         at = after
 
 
-@njit
+@njit(_nrt=False, forceinline=True)
 def at_return(t, s, p, now):
     """A line arrives from the other partition and serves all who wait at the local slice."""
     line = s.packets[p, c.LINE]
@@ -200,7 +200,7 @@ def at_return(t, s, p, now):
         at = after
 
 
-@njit
+@njit(_nrt=False, forceinline=True)
 def at_gpc(t, s, p, now):
     """The response passes the c.GPC's port once and branches to every reader behind it."""
     row = s.packets[p]
@@ -217,7 +217,7 @@ def at_gpc(t, s, p, now):
         at = after
 
 
-@njit
+@njit(_nrt=False, forceinline=True)
 def branch(t, s, p, gpc, arrival):
     """Hand the line of one request to each of its destinations."""
     r = s.packets[p, c.RECORD]
@@ -234,7 +234,7 @@ def branch(t, s, p, gpc, arrival):
         schedule(s, copy, arrival, t.gpc_server + gpc, c.INGRESS)
 
 
-@njit
+@njit(_nrt=False, forceinline=True)
 def at_ingress(t, s, p, now):
     """The line enters an c.SM and is written to its shared memory."""
     row = s.packets[p]
@@ -251,7 +251,7 @@ def at_ingress(t, s, p, now):
     drop_packet(s, p)
 
 
-@njit
+@njit(_nrt=False, forceinline=True)
 def deliver(t, s, r, index, data, tick):
     """Count a line at its destination; log its bytes with the last one, or each where that is asked."""
     reach = s.destinations[r, index]
@@ -275,7 +275,7 @@ def deliver(t, s, r, index, data, tick):
             s.scalars[c.RECORDS_LEFT] += 1
 
 
-@njit
+@njit(_nrt=False, forceinline=True)
 def send(t, s, engine, now):
     """The next line of a copy or store leaves an c.SM."""
     sm = s.packets[engine, c.SM]
@@ -299,7 +299,7 @@ def send(t, s, engine, now):
         schedule(s, engine, leave, t.sms + sm, c.SEND)
 
 
-@njit
+@njit(_nrt=False, forceinline=True)
 def at_write(t, s, p, now):
     """A stored line reaches its home slice, which keeps it; the store is done when word comes back."""
     row = s.packets[p]

@@ -1,0 +1,359 @@
+"""The reference fabric: the same queues as the compiled one, as plain SimPy, one event for each hop of a line.
+
+Short and readable, for small cases, teaching, and checking the compiled fabric, with which it must agree to the
+tick. It shares the table and the blocks' per-line decisions with it, and nothing else.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+
+import numpy as np
+import simpy
+from numpy.typing import NDArray
+
+from hoppersim.blocks import l2
+from hoppersim.blocks.addresses import channel_of, home_partition, slice_in_partition
+from hoppersim.blocks.lrc import may_merge, may_open
+from hoppersim.blocks.tma import bytes_in_line, sectors_in_line
+from hoppersim.engine.interface import COPY, LOAD, Destination, LogEntry, Transfer
+from hoppersim.engine.output import COUNTER_NAMES
+from hoppersim.engine.tables import SUBTICKS, make_tables
+from hoppersim.machine import Machine
+from hoppersim.units import LINE_BYTES, SECTOR_BYTES, SECTORS_PER_LINE
+
+
+@dataclass(eq=False)
+class Box:
+    """A transfer under way: what every destination still waits for."""
+
+    transfer: Transfer
+    lines: list[tuple[int, int, int]]
+    waiting: list[int] = field(default_factory=list)
+    owed: list[int] = field(default_factory=list)
+
+
+@dataclass(eq=False)
+class Line:
+    """One line request and those that merged with it."""
+
+    box: Box
+    number: int
+    sectors: int
+    data: int
+    sm: int
+    index: int = 0
+    piece: int = 0
+    merged: list[Line] = field(default_factory=list)
+    key: tuple[int, int, int] | None = None
+
+
+def box_walk(transfer: Transfer) -> Iterator[tuple[int, int, int]]:
+    """Yield (line, sectors, bytes) of a box in order: the innermost outer dimension varies first."""
+    counts, strides = transfer.counts, transfer.strides
+    for i3 in range(counts[3]):
+        for i2 in range(counts[2]):
+            for i1 in range(counts[1]):
+                for i0 in range(counts[0]):
+                    offset = i0 * strides[0] + i1 * strides[1] + i2 * strides[2] + i3 * strides[3]
+                    row, size = transfer.address + offset, transfer.row_bytes
+                    for line in range(row // LINE_BYTES, (row + size - 1) // LINE_BYTES + 1):
+                        yield line, sectors_in_line(row, size, line), bytes_in_line(row, size, line)
+
+
+class ReferenceFabric:
+    """Line traffic as SimPy events.
+
+    Parameters
+    ----------
+    machine
+        The machine to model.
+    granular
+        Log the bytes of every line (see `make_tables`).
+    """
+
+    def __init__(self, machine: Machine, granular: bool = False) -> None:
+        self.tables = make_tables(machine, granular)
+        self.lookahead = min(self.tables.launch, self.tables.copy_launch)
+        self.latest_unknown = self.tables.completion
+        self.frontier = 0
+        self.lines = 0
+        self._env = simpy.Environment()
+        self._inbox: list[tuple[int, Callable[[int], None]]] = []
+        self._tags = l2.empty_tags(self.tables.slices, machine.spec.l2.bytes, machine.spec.l2.ways, LINE_BYTES)
+        self._free = [0] * self.tables.servers
+        self._busy = [0] * self.tables.servers
+        self._queues: dict[int, deque[Box]] = {}
+        self._ready: dict[int, int] = {}
+        self._open: dict[tuple[int, int, int], Line] = {}
+        self._misses: dict[tuple[int, int], list[tuple[str, Line]]] = {}
+        self._log: list[LogEntry] = []
+        self._count: dict[str, dict[int, int]] = {name: {} for name in COUNTER_NAMES}
+
+    def warm(self, first_line: int, last_line: int) -> None:
+        """Bring a range of lines into the L2 of every partition."""
+        t = self.tables
+        for line in range(first_line, last_line):
+            local = slice_in_partition(line, t.slices_per_partition)
+            for partition in range(t.partitions):
+                l2.install(self._tags, partition * t.slices_per_partition + local, line)
+
+    def inject(self, transfers: list[Transfer]) -> None:
+        """Take transfers in order of (tick, order)."""
+        t = self.tables
+        for transfer in transfers:
+            box = Box(transfer, list(box_walk(transfer)))
+            box.waiting = [len(box.lines)] * len(transfer.destinations)
+            box.owed = [transfer.bytes] * len(transfer.destinations)
+            load = transfer.kind == LOAD
+            queue = transfer.sm if load else t.sms + transfer.sm
+            start = transfer.tick + (t.launch if load else t.copy_launch)
+            waiting = self._queues.setdefault(queue, deque())
+            waiting.append(box)
+            if len(waiting) == 1:
+                self._hop(max(start, self._ready.get(queue, 0)), queue, self._engine(queue, box, 0))
+
+    def advance(self, horizon: int) -> list[LogEntry]:
+        """Process all events before `horizon`, but stop `lookahead` after the first entry that it returns."""
+        while self._env.peek() < horizon:
+            now = int(self._env.peek())
+            while self._env.peek() == now:
+                self._env.step()
+            inbox, self._inbox = sorted(self._inbox, key=lambda item: item[0]), []
+            for _, arrive in inbox:
+                before = len(self._log)
+                arrive(now)
+                horizon = min([horizon, *(entry.tick + self.lookahead for entry in self._log[before:])])
+        self.frontier = max(self.frontier, horizon)
+        log, self._log = self._log, []
+        return log
+
+    @property
+    def idle(self) -> bool:
+        """Whether nothing is under way."""
+        return self._env.peek() == float("inf")
+
+    def counters(self) -> dict[str, NDArray[np.int64]]:
+        """Counters so far, by block name, one value for each unit."""
+        t = self.tables
+        units = {"tma": t.sms, "sm": t.sms, "lrc": t.gpcs, "gpc": t.gpcs, "l2": t.slices, "hbm": t.channels}
+        result = {}
+        for name in (name for name in COUNTER_NAMES if not name.startswith("busy.")):
+            result[name] = np.zeros(units[name.split(".")[0]], dtype=np.int64)
+            for unit, value in self._count[name].items():
+                result[name][unit] = value
+        first = (t.lrc_server, t.slice_server, t.fabric_server, t.hbm_server, t.gpc_server, t.sm_server,
+                 t.copy_server, t.servers)  # fmt: skip
+        for name, start, end in zip(
+            ("lrc", "slice", "fabric", "hbm", "gpc", "sm", "dsmem"), first[:-1], first[1:], strict=True
+        ):
+            result[f"busy.{name}"] = np.array(self._busy[start:end], dtype=np.int64) // SUBTICKS
+        result["busy.tma"] = result["tma.lines"] * t.line_interval
+        return result
+
+    def _hop(self, tick: int, port: int, arrive: Callable[[int], None]) -> None:
+        """Let something arrive at a tick; within it the order is that of the upstream ports."""
+        event = self._env.timeout(tick - self._env.now)
+        event.callbacks.append(lambda _: self._inbox.append((port, arrive)))
+
+    def _serve(self, server: int, now: int, service: int) -> int:
+        """Serve first come first served; return the tick at which the line leaves."""
+        self._free[server] = max(now * SUBTICKS, self._free[server]) + int(service)
+        self._busy[server] += int(service)
+        return -(-self._free[server] // SUBTICKS)
+
+    def _add(self, name: str, unit: int, amount: int) -> None:
+        self._count[name][unit] = self._count[name].get(unit, 0) + amount
+
+    # ---- engines of an SM -------------------------------------------------------------------------------
+
+    def _engine(self, queue: int, box: Box, position: int) -> Callable[[int], None]:
+        """The engine of a queue handles the next line of its first box."""
+
+        def issue(now: int) -> None:
+            t = self.tables
+            number, sectors, data = box.lines[position]
+            line = Line(box, number, sectors, data, box.transfer.sm)
+            if queue < t.sms:
+                self._coalesce(line, now)
+                ready = now + t.line_interval
+            else:
+                ready = self._send(line, now)
+            if position + 1 < len(box.lines):
+                self._hop(ready, queue, self._engine(queue, box, position + 1))
+            else:
+                self._next_box(queue, ready + (t.box_interval if queue < t.sms else 0))
+
+        return issue
+
+    def _next_box(self, queue: int, ready: int) -> None:
+        waiting = self._queues[queue]
+        waiting.popleft()
+        self._ready[queue] = ready
+        if waiting:
+            t = self.tables
+            start = waiting[0].transfer.tick + (t.launch if queue < t.sms else t.copy_launch)
+            self._hop(max(ready, start), queue, self._engine(queue, waiting[0], 0))
+
+    def _send(self, line: Line, now: int) -> int:
+        t, sm = self.tables, line.sm
+        leave = self._serve(t.copy_server + sm, now, t.copy_service[line.sectors])
+        port = t.copy_server + sm
+        if line.box.transfer.kind == COPY:
+            line.sm = line.box.transfer.destinations[0].sm
+            self._add("sm.bytes_out_dsmem", sm, line.data)
+            self._hop(leave + int(t.pair[sm, line.sm]), port, lambda tick: self._ingress(line, tick))
+        else:
+            line.piece = self._home(line.number)
+            self._hop(leave + int(t.to_slice[sm, line.piece]), port, lambda tick: self._write(line, tick))
+        return leave
+
+    # ---- coalescer, L2 and HBM --------------------------------------------------------------------------
+
+    def _coalesce(self, line: Line, now: int) -> None:
+        t = self.tables
+        gpc = int(t.gpc_of[line.sm])
+        multicast = len(line.box.transfer.destinations) > 1
+        self.lines += 1
+        self._add("tma.lines", line.sm, 1)
+        self._add("tma.multicast_lines", line.sm, int(multicast))
+        self._add("lrc.requests", gpc, 1)
+        leave = self._serve(t.lrc_server + gpc, now, t.lrc_service)
+        if t.lrc_enabled and not multicast:
+            key = (gpc, line.number, line.sectors)
+            entry = self._open.get(key)
+            if entry is not None and may_merge(1 + len(entry.merged), t.lrc_max_merged):
+                entry.merged.append(line)
+                self._add("lrc.sectors_merged", gpc, line.sectors)
+                return
+            if entry is None and may_open(sum(open_gpc == gpc for open_gpc, _, _ in self._open), t.lrc_entries):
+                self._open[key] = line
+                line.key = key
+        self._add("lrc.sectors_out", gpc, line.sectors)
+        local = slice_in_partition(line.number, t.slices_per_partition)
+        line.piece = int(t.partition_of_gpc[gpc]) * t.slices_per_partition + local
+        arrival = leave + int(t.to_slice[line.sm, line.piece])
+        self._hop(arrival, t.lrc_server + gpc, lambda tick: self._look_up(line, tick))
+
+    def _home(self, number: int) -> int:
+        t = self.tables
+        local = slice_in_partition(number, t.slices_per_partition)
+        return home_partition(number, t.partitions) * t.slices_per_partition + local
+
+    def _look_up(self, line: Line, now: int) -> None:
+        t = self.tables
+        self._add("l2.sectors", line.piece, line.sectors)
+        if l2.look_up(self._tags, line.piece, line.number):
+            self._add("l2.hits", line.piece, line.sectors)
+            self._respond(line, now)
+            return
+        self._add("l2.misses", line.piece, line.sectors)
+        if not self._wait_for_line(line.piece, "respond", line):
+            return
+        if self._home(line.number) == line.piece:
+            self._ask_hbm(line.number, line.piece, now)
+        else:
+            port = t.slice_server + line.piece
+            self._hop(now + t.fabric_latency, port, lambda tick: self._look_up_at_home(line, tick))
+
+    def _look_up_at_home(self, line: Line, now: int) -> None:
+        piece = self._home(line.number)
+        if l2.look_up(self._tags, piece, line.number):
+            self._cross(line, piece, now)
+        elif self._wait_for_line(piece, "cross", line):
+            self._ask_hbm(line.number, piece, now)
+
+    def _wait_for_line(self, piece: int, then: str, line: Line) -> bool:
+        """Queue behind a miss of the line; return whether this is the first."""
+        waiting = self._misses.setdefault((piece, line.number), [])
+        waiting.append((then, line))
+        return len(waiting) == 1
+
+    def _ask_hbm(self, number: int, piece: int, now: int) -> None:
+        t = self.tables
+        channel = channel_of(number, t.channels)
+
+        def read(tick: int) -> None:
+            leave = self._serve(t.hbm_server + channel, tick, t.hbm_service[SECTORS_PER_LINE])
+            self._add("hbm.bytes_read", channel, LINE_BYTES)
+            self._hop(leave + t.from_hbm, t.hbm_server + channel, lambda late: self._fill(number, piece, late))
+
+        self._hop(now + t.to_hbm, t.slice_server + piece, read)
+
+    def _fill(self, number: int, piece: int, now: int) -> None:
+        """A line arrives at a slice, from DRAM or from the other partition, and serves all who wait there."""
+        l2.install(self._tags, piece, number)
+        for then, line in self._misses.pop((piece, number)):
+            if then == "cross":
+                self._cross(line, piece, now)
+            else:
+                self._respond(line, now)
+
+    def _cross(self, line: Line, piece: int, now: int) -> None:
+        t = self.tables
+        side = piece // t.slices_per_partition
+        at_slice = self._serve(t.slice_server + piece, now, t.slice_service[SECTORS_PER_LINE])
+        leave = self._serve(t.fabric_server + side, at_slice, t.fabric_service[SECTORS_PER_LINE])
+        self._add("l2.fabric_sectors", 1 - side, SECTORS_PER_LINE)
+        port = t.fabric_server + side
+        self._hop(leave + t.fabric_latency, port, lambda tick: self._fill(line.number, line.piece, tick))
+
+    def _respond(self, line: Line, now: int) -> None:
+        t = self.tables
+        leave = self._serve(t.slice_server + line.piece, now, t.slice_service[line.sectors])
+        arrival = leave + int(t.from_slice[line.sm, line.piece])
+        self._hop(arrival, t.slice_server + line.piece, lambda tick: self._port(line, tick))
+
+    def _write(self, line: Line, now: int) -> None:
+        t = self.tables
+        leave = self._serve(t.slice_server + line.piece, now, t.slice_service[line.sectors])
+        l2.install(self._tags, line.piece, line.number)
+        self._deliver(line, leave + int(t.from_slice[line.sm, line.piece]))
+
+    # ---- GPC port and SM --------------------------------------------------------------------------------
+
+    def _port(self, line: Line, now: int) -> None:
+        t = self.tables
+        gpc = int(t.gpc_of[line.sm])
+        if line.key is not None:
+            del self._open[line.key]
+        leave = self._serve(t.gpc_server + gpc, now, t.gpc_service[line.sectors])
+        self._add("gpc.bytes_in", gpc, line.sectors * SECTOR_BYTES)
+        for reader in (line, *reversed(line.merged)):
+            self._branch(reader, gpc, leave + t.to_sm)
+
+    def _branch(self, line: Line, gpc: int, arrival: int) -> None:
+        """Hand the line of one request to each of its destinations."""
+        destinations = line.box.transfer.destinations
+        self._add("gpc.sectors_delivered", gpc, line.sectors * len(destinations))
+        for index, destination in enumerate(destinations):
+            self._hop(arrival, self.tables.gpc_server + gpc, self._entering(line, index, destination))
+
+    def _entering(self, line: Line, index: int, destination: Destination) -> Callable[[int], None]:
+        copy = Line(line.box, line.number, line.sectors, line.data, destination.sm, index)
+        return lambda tick: self._ingress(copy, tick)
+
+    def _ingress(self, line: Line, now: int) -> None:
+        t, transfer = self.tables, line.box.transfer
+        leave = self._serve(t.sm_server + line.sm, now, t.sm_service[line.sectors])
+        if transfer.kind == COPY:
+            self._add("sm.bytes_in_dsmem", line.sm, line.data)
+        else:
+            name = "sm.bytes_in_multicast" if len(transfer.destinations) > 1 else "sm.bytes_in_self"
+            self._add(name, line.sm, line.sectors * SECTOR_BYTES)
+        self._deliver(line, leave + t.completion)
+
+    def _deliver(self, line: Line, tick: int) -> None:
+        """Count a line at its destination; log its bytes with the last one, or each where that is asked."""
+        box, index = line.box, line.index
+        box.waiting[index] -= 1
+        last = box.waiting[index] == 0
+        if not last and not self.tables.granular:
+            return
+        amount = box.owed[index] if last else line.data
+        box.owed[index] -= amount
+        self._log.append(LogEntry(tick, box.transfer.destinations[index].barrier, 0, amount))
+
+

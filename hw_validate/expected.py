@@ -1,0 +1,257 @@
+"""What the check of received data must give, worked out by following the program without timing.
+
+A check is ``sum(word[k] * weight(k))`` over the words of a stage, chained over the tiles that a role waits
+for. The pattern in global memory is affine in the word's place, so the check of a box needs no data.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from functools import cache
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hoppersim.program.operands import constant_value, mask_ranks
+from hoppersim.program.operations import (
+    Affine, BulkCopy, For, Operand, Operation, RemoteStore, StAsync, TmaLoad, Wait,
+)  # fmt: skip
+from hoppersim.program.work import Flow, Role, TensorMap
+from hw_validate.lower.source import guarded_buffers
+from hw_validate.lower.statements import CHECK_FACTOR
+
+FACTOR, SHIFT, POISON = 0x9E3779B1, 0x85EBCA6B, 0xDEADBEEF
+MASK = np.uint64(0xFFFFFFFF)
+Values = NDArray[np.uint64]
+
+
+class NotFollowed(Exception):
+    """The program does something that the check cannot follow; the message says what."""
+
+
+def pattern(index: Values) -> Values:
+    """Give the word that the runner stores at a place of global memory."""
+    return (index * np.uint64(FACTOR) + np.uint64(SHIFT)) & MASK
+
+
+@cache
+def weights(words: int) -> Values:
+    """Give the weights of the first words of a stage."""
+    h = (np.arange(words, dtype=np.uint64) * np.uint64(0x9E3779B1) + np.uint64(0x7F4A7C15)) & MASK
+    h = ((h ^ (h >> np.uint64(15))) * np.uint64(0x2C1B3C6D)) & MASK
+    return (h ^ (h >> np.uint64(13))) | np.uint64(1)
+
+
+def _total(words: Values) -> int:
+    return int(words.sum(dtype=np.uint64) & MASK)
+
+
+@dataclass(frozen=True)
+class Event:
+    """An operation at one point of its loops, with the stage and round that its ring has there."""
+
+    operation: Operation
+    loops: dict[str, int]
+    ring: dict[int, tuple[int, int]]
+
+    def place(self, stages: int) -> tuple[int, int]:
+        """Give stage and round of something with so many stages."""
+        return self.ring.get(stages, (0, 0))
+
+
+def follow(role: Role) -> Iterator[Event]:
+    """Yield a role's operations in the order in which it performs them."""
+    positions: dict[int, int] = {}
+
+    def visit(body: tuple[Operation, ...], loops: dict[str, int], ring: dict[int, tuple[int, int]]) -> Iterator[Event]:
+        for operation in body:
+            if not isinstance(operation, For):
+                yield Event(operation, loops, ring)
+                continue
+            for count in range(operation.n):
+                position = positions.get(id(operation), 0)
+                here = (position % operation.stages, position // operation.stages)
+                yield from visit(operation.body, loops | {operation.name: count}, ring | {operation.stages: here})
+                positions[id(operation)] = position + 1
+
+    yield from visit(role.body, {}, {})
+
+
+@dataclass
+class _Stage:
+    """What one stage of a buffer holds: the check of each piece, by its offset."""
+
+    words: int
+    pieces: dict[int, tuple[int, Values]] = field(default_factory=dict)
+
+    def check(self, clusters: int) -> Values:
+        """Give the check of the whole stage for every cluster."""
+        gap = np.ones(self.words, bool)
+        total = np.zeros(clusters, np.uint64)
+        for offset, (size, value) in self.pieces.items():
+            if not gap[offset // 4 : (offset + size) // 4].all():
+                raise NotFollowed("boxes overlap in a buffer")
+            gap[offset // 4 : (offset + size) // 4] = False
+            total = (total + value) & MASK
+        rest = _total(weights(self.words)[gap]) * POISON & 0xFFFFFFFF if gap.any() else 0
+        return (total + np.uint64(rest)) & MASK
+
+
+class Expectation:
+    """Follows one flow for a number of clusters at once."""
+
+    def __init__(self, flow: Flow, clusters: int) -> None:
+        self.flow = flow
+        self.program = flow.program
+        self.size = flow.launch.cluster_size
+        self.clusters = np.arange(clusters, dtype=np.int64)
+        self.guarded = guarded_buffers(flow.program)
+        self._boxes: dict[Any, tuple[int, int]] = {}
+
+    def checks(self) -> dict[str, list[list[int | None]]]:
+        """Give the check of each role by cluster and rank; None where the role does not run."""
+        arrived = self._arrivals()
+        found = {}
+        for role in self.program.roles:
+            if any(isinstance(event.operation, Wait) and event.operation.barrier in self.guarded for event in follow(role)):
+                ranks = role.ranks or tuple(range(self.size))
+                table: list[list[int | None]] = [[None] * self.size for _ in self.clusters]
+                for rank in ranks:
+                    for cluster, value in enumerate(self._chain(role, rank, arrived)):
+                        table[cluster][rank] = int(value)
+                if any(self._checked_waits(role)):
+                    found[role.name] = table
+        return found
+
+    def _checked_waits(self, role: Role) -> Iterator[Event]:
+        for event in follow(role):
+            operation = event.operation
+            if isinstance(operation, Wait) and operation.phase == "full" and operation.barrier in self.guarded:
+                yield event
+
+    def _chain(self, role: Role, rank: int, arrived: dict[Any, list[Any]]) -> Values:
+        """Chain the checks of the tiles that a role waits for in one rank."""
+        total = np.zeros(len(self.clusters), np.uint64)
+        held: dict[tuple[str, int], _Stage] = {}
+        for event in self._checked_waits(role):
+            assert isinstance(event.operation, Wait)
+            barrier = event.operation.barrier
+            stage, turn = event.place(self.program.barrier(barrier).stages)
+            for buffer, place, offset, size, value in arrived.get((rank, barrier, stage, turn), ()):
+                words = self.program.buffer(buffer).bytes // 4
+                held.setdefault((buffer, place), _Stage(words)).pieces[offset] = (size, value)
+            for name in self.guarded[barrier]:
+                buffer = self.program.buffer(name)
+                place = event.place(buffer.stages)[0]
+                value = held.setdefault((name, place), _Stage(buffer.bytes // 4)).check(len(self.clusters))
+                total = (total * np.uint64(CHECK_FACTOR) + value) & MASK
+        return total
+
+    def _arrivals(self) -> dict[Any, list[Any]]:
+        """List what each phase of each barrier brings: (buffer, stage, offset, bytes, check by cluster)."""
+        found: dict[Any, list[Any]] = {}
+        for role in self.program.roles:
+            for rank in role.ranks or range(self.size):
+                for event in follow(role):
+                    operation = event.operation
+                    if isinstance(operation, RemoteStore | BulkCopy):
+                        raise NotFollowed(f"data of {type(operation).__name__} are not followed")
+                    if isinstance(operation, TmaLoad):
+                        self._add_load(found, operation, event, rank)
+                    elif isinstance(operation, StAsync):
+                        self._add_store(found, operation, event, rank)
+        return found
+
+    def _add_load(self, found: dict[Any, list[Any]], load: TmaLoad, event: Event, rank: int) -> None:
+        offset = self._plain(load.offset, event, rank)
+        spec = self.program.map(load.map)
+        coordinates = [self._vector(part, event, rank) for part in load.coordinates]
+        value = self._box_check(spec, coordinates, offset)
+        ranks = (rank,) if load.mask is None else mask_ranks(self._plain(load.mask, event, rank))
+        stage, turn = event.place(self.program.barrier(load.barrier).stages)
+        place = event.place(self.program.buffer(load.buffer).stages)[0]
+        for target in ranks:
+            entry = (load.buffer, place, offset, spec.box_bytes, value)
+            found.setdefault((target, load.barrier, stage, turn), []).append(entry)
+
+    def _add_store(self, found: dict[Any, list[Any]], store: StAsync, event: Event, rank: int) -> None:
+        words = store.bytes // 4
+        made = (np.arange(words, dtype=np.uint64) + np.uint64(0x5EED0000)) & MASK
+        value = np.full(len(self.clusters), _total(made * weights(words) & MASK), np.uint64)
+        stage, turn = event.place(self.program.barrier(store.barrier).stages)
+        place = event.place(self.program.buffer(store.buffer).stages)[0]
+        target = self._plain(store.rank, event, rank)
+        found.setdefault((target, store.barrier, stage, turn), []).append((store.buffer, place, 0, store.bytes, value))
+
+    def _vector(self, operand: Operand, event: Event, rank: int) -> NDArray[np.int64]:
+        """Evaluate an operand for all clusters."""
+        if isinstance(operand, int):
+            return np.full(len(self.clusters), operand, np.int64)
+        base = operand.base + operand.rank * rank + (operand.by_rank[rank] if operand.by_rank else 0)
+        base += sum(step * event.loops[name] for name, step in operand.loops.items())
+        values = base + operand.cluster * self.clusters
+        return values % operand.wrap if operand.wrap else values
+
+    def _plain(self, operand: Operand, event: Event, rank: int) -> int:
+        """Evaluate an operand that does not depend on the cluster."""
+        if isinstance(operand, Affine) and operand.cluster and constant_value(operand) is None:
+            raise NotFollowed("an offset, mask or rank depends on the cluster")
+        return int(self._vector(operand, event, rank)[0])
+
+    def _box_check(self, spec: TensorMap, coordinates: list[NDArray[np.int64]], offset: int) -> Values:
+        """Give the check of a box at an offset of its stage, for the coordinates of every cluster."""
+        counts = spec.box_elements
+        inside = np.ones(len(self.clusters), bool)
+        address = np.full(len(self.clusters), spec.base, np.int64)
+        for dim, start in enumerate(coordinates):
+            step = spec.element_strides[dim] if spec.element_strides and dim else 1
+            inside &= (start >= 0) & (start + (counts[dim] - 1) * step < spec.dims[dim])
+            address += start * spec.byte_strides[dim]
+        if not inside.all() or (address % 4).any():
+            raise NotFollowed("boxes that lie partly out of bounds, or off the word grid")
+        weight, shifted = self._box_sums(spec, offset)
+        first = (address // 4).astype(np.uint64) & MASK
+        return (pattern(first) * np.uint64(weight) + np.uint64(shifted)) & MASK
+
+    def _box_sums(self, spec: TensorMap, offset: int) -> tuple[int, int]:
+        """Give the sum of a box's weights, and of its words' shifts from the first word times their weights."""
+        key = (spec.name, offset)
+        if key not in self._boxes:
+            place = smem_words(spec, offset)
+            weight = weights(int(place.max()) + 1)[place]
+            shift = (word_shifts(spec) * np.uint64(FACTOR)) & MASK
+            self._boxes[key] = (_total(weight), _total(shift * weight & MASK))
+        return self._boxes[key]
+
+
+def word_shifts(spec: TensorMap) -> Values:
+    """Give how many words each word of a box, innermost first, lies behind its first one in global memory."""
+    counts = list(spec.box_elements)
+    if counts[0] * spec.element_bytes % 4 or any(stride % 4 for stride in spec.byte_strides[1:]):
+        raise NotFollowed("rows that are not whole words")
+    shifts = np.arange(counts[0] * spec.element_bytes // 4, dtype=np.uint64)
+    for dim in range(1, spec.rank):
+        step = spec.element_strides[dim] if spec.element_strides else 1
+        outer = np.arange(counts[dim], dtype=np.uint64) * np.uint64(step * spec.byte_strides[dim] // 4)
+        shifts = (outer[:, None] + shifts[None, :]).reshape(-1)
+    return shifts
+
+
+def smem_words(spec: TensorMap, offset: int) -> NDArray[np.int64]:
+    """Give the place in the stage, in words, of each word of a box."""
+    if spec.interleave or (spec.swizzle and spec.box[0] * spec.element_bytes != spec.swizzle):
+        raise NotFollowed("interleaved boxes, and swizzled ones narrower than the swizzle")
+    byte = offset + 4 * np.arange(spec.box_bytes // 4, dtype=np.int64)
+    if spec.swizzle:
+        byte ^= (byte >> 7 & (spec.swizzle // 16 - 1)) << 4
+    return byte // 4
+
+
+def expected_checks(flow: Flow, clusters: int) -> dict[str, Any]:
+    """Work out the checks of a flow for its first clusters; `why` says what keeps them from being known."""
+    try:
+        return {"roles": Expectation(flow, clusters).checks(), "why": ""}
+    except NotFollowed as reason:
+        return {"roles": {}, "why": str(reason)}

@@ -1,0 +1,124 @@
+"""Commands do what their help says."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+import hoppersim
+from hoppersim.errors import EXIT_HANG, EXIT_VIOLATIONS
+
+SMALL = ["--preset", "tiny", "--iterations", "6"]
+
+
+def test_run_against_prints_times_difference_limiters_and_verdict(cli) -> None:
+    outcome = cli("run", "multicast", "--cluster", "2", "--against", "unicast_distinct", *SMALL)
+    assert outcome.code == 0
+    assert "limited by" in outcome.out
+    assert "Verdict: " in outcome.out
+    assert " cycles " in outcome.out
+
+
+def test_run_against_itself_is_undecided(cli) -> None:
+    outcome = cli("run", "multicast", "--cluster", "2", "--against", "multicast", *SMALL)
+    assert "Verdict: undecided within " in outcome.out
+
+
+def test_run_json_is_one_document_with_the_schema(cli) -> None:
+    document = json.loads(cli("run", "unicast", "--json", *SMALL).out)
+    assert document["schema"] == "hoppersim.result/1"
+    pair = json.loads(cli("run", "unicast", "--against", "multicast", "--json", *SMALL).out)
+    assert len(pair["runs"]) == 2
+    assert {"speedup", "decided", "text"} <= set(pair["verdict"])
+
+
+def test_run_out_writes_a_result_that_explain_reads(cli) -> None:
+    assert cli("run", "multicast", "-c", "2", "--out", "result.json", *SMALL).code == 0
+    outcome = cli("explain", "result.json")
+    assert outcome.code == 0
+    assert "B/cycle per used SM" in outcome.out
+
+
+def test_set_changes_the_machine(cli) -> None:
+    wide = json.loads(cli("run", "unicast", "--json", *SMALL).out)
+    narrow = json.loads(cli("run", "unicast", "--json", "--set", "xbar.gpc_bytes_per_cycle=8", *SMALL).out)
+    assert narrow["cycles"] > wide["cycles"]
+    assert narrow["limiter"]["name"] == "GPC port"
+
+
+def test_new_flow_is_legal_and_runs(cli) -> None:
+    assert cli("new", "flow.toml").code == 0
+    checked = cli("check", "flow.toml")
+    assert (checked.code, checked.out) == (0, "flow.toml: no rule broken\n")
+    assert cli("run", "flow.toml", "--preset", "tiny").code == 0
+
+
+def test_check_lists_every_violation_with_code_3(cli, tmp_path: Path) -> None:
+    cli("new", "flow.toml")
+    text = (tmp_path / "flow.toml").read_text()
+    text = text.replace("mask = 3}", "mask = 7}").replace("to = 1}", "to = 4}")
+    (tmp_path / "flow.toml").write_text(text)
+    outcome = cli("check", "flow.toml")
+    assert outcome.code == EXIT_VIOLATIONS
+    codes = [line.split()[0] for line in outcome.out.splitlines()[:-1]]
+    assert len(codes) >= 2
+    assert all(code.startswith("HS-") for code in codes)
+    assert cli("explain", codes[0]).out.startswith(codes[0])
+    assert len(json.loads(cli("check", "flow.toml", "--json").out)) == len(codes)
+
+
+def test_run_of_an_illegal_flow_is_bad_input(cli, tmp_path: Path) -> None:
+    cli("new", "flow.toml")
+    text = (tmp_path / "flow.toml").read_text().replace("to = 1}", "to = 4}")
+    (tmp_path / "flow.toml").write_text(text)
+    outcome = cli("run", "flow.toml")
+    assert outcome.code == 2
+    assert "HS-" in outcome.err
+
+
+def test_a_hang_has_exit_code_4_and_a_report(cli, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("hoppersim.result.api.check", lambda work, machine: [])
+    cli("new", "flow.toml")
+    flow = tmp_path / "flow.toml"
+    flow.write_text(flow.read_text().replace('{op = "arrive", barrier = "free", to = 1},', ""))
+    outcome = cli("run", "flow.toml", "--preset", "tiny")
+    assert outcome.code == EXIT_HANG
+    assert "waits for free[0]" in outcome.out
+    assert "hangs" in outcome.out
+
+
+def test_config_show_loads_again_as_the_same_machine(cli, tmp_path: Path) -> None:
+    shown = cli("config", "show", "tiny", "--set", "lrc.enabled=0")
+    (tmp_path / "mine.toml").write_text(shown.out)
+    assert cli("config", "validate", "mine.toml").code == 0
+    difference = json.loads(cli("config", "diff", "tiny", "mine.toml", "--json").out)
+    assert [row["path"] for row in difference] == ["lrc.enabled"]
+
+
+def test_config_provenance_has_an_origin_for_every_number(cli) -> None:
+    rows = json.loads(cli("config", "show", "tiny", "--provenance", "--json").out)
+    assert all(row["origin"] for row in rows)
+    assert "origin" in cli("config", "show", "tiny", "--provenance").out
+
+
+def test_config_diff_of_two_presets(cli) -> None:
+    outcome = cli("config", "diff", "h200_sxm", "tiny")
+    assert outcome.code == 0
+    assert "l2.slices" in outcome.out
+    assert cli("config", "diff", "tiny", "tiny").out == "no difference\n"
+
+
+def test_topology_shows_stranded_sms(cli, tmp_path: Path) -> None:
+    outcome = cli("topology", "show", "--cluster", "16")
+    assert "Clusters of 16: 7 resident at once" in outcome.out
+    assert cli("topology", "show", "-p", "tiny", "--picture", "chip.png").code == 0
+    assert (tmp_path / "chip.png").read_bytes().startswith(b"\x89PNG")
+
+
+def test_version_names_package_preset_dataset_and_libraries(cli) -> None:
+    outcome = cli("--version")
+    assert outcome.out.startswith(f"hoppersim {hoppersim.__version__}\n")
+    for name in ("preset h200_sxm", "dataset", "numba", "simpy"):
+        assert name in outcome.out

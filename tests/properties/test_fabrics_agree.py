@@ -1,0 +1,100 @@
+"""The compiled and the reference fabric give identical results on random machines and traffic."""
+
+from __future__ import annotations
+
+import numpy as np
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from hoppersim.engine.interface import COPY, LOAD, STORE, Destination, LogEntry, Transfer
+from hoppersim.engine.simulate import make_fabric
+from hoppersim.machine import Machine, load_machine
+
+ALLOCATION = 1 << 21
+
+machines = st.fixed_dictionaries(
+    {
+        "tma.line_interval": st.sampled_from([0.5, 1.25, 3.0]),
+        "tma.box_interval": st.sampled_from([0.0, 2.0]),
+        "lrc.enabled": st.sampled_from([0, 1]),
+        "lrc.entries": st.sampled_from([1, 4, 1024]),
+        "lrc.max_merged": st.sampled_from([1, 2, 16]),
+        "xbar.gpc_bytes_per_cycle": st.sampled_from([40.0, 333.3, 648.0]),
+        "xbar.sm_bytes_per_cycle": st.sampled_from([17.0, 105.0]),
+        "l2.partitions": st.sampled_from([1, 2]),
+        "l2.bytes": st.sampled_from([16384, 1048576]),
+        "l2.fabric_latency": st.sampled_from([1.0, 77.7]),
+        "hbm.channels": st.sampled_from([1, 2]),
+        "hbm.latency": st.sampled_from([3.0, 450.0]),
+    }
+)
+
+
+def _machine(values: dict[str, float]) -> Machine:
+    return load_machine("tiny", tuple(f"{path}={value}" for path, value in values.items()))
+
+
+@st.composite
+def traffic(draw: st.DrawFn) -> list[Transfer]:
+    """Boxes, multicasts, copies and stores from a few SMs, many of them at the same tick."""
+    transfers = []
+    tick = 0
+    for number in range(draw(st.integers(1, 14))):
+        tick += draw(st.sampled_from([0, 0, 1, 300, 9000]))
+        gpc = draw(st.integers(0, 1))
+        sm = 4 * gpc + draw(st.integers(0, 3))
+        kind = draw(st.sampled_from([LOAD, LOAD, LOAD, COPY, STORE]))
+        ranks = draw(st.sets(st.integers(0, 3), min_size=1, max_size=4 if kind == LOAD else 1))
+        reach = tuple(Destination(4 * gpc + rank, 100 * number + rank) for rank in sorted(ranks))
+        row = draw(st.sampled_from([16, 128, 208, 256]))
+        counts = (draw(st.integers(1, 5)), draw(st.integers(1, 2)), 1, 1)
+        address = ALLOCATION + 16 * draw(st.sampled_from([0, 1, 8, 256, 4096]))
+        size = row * counts[0] * counts[1]
+        transfers.append(
+            Transfer(tick, kind, sm, number, reach, address, row, counts, (256, 8192, 0, 0), size + 32)
+        )
+    return transfers
+
+
+def _run(machine: Machine, fabric: str, transfers: list[Transfer], granular: bool) -> tuple[list[LogEntry], dict]:  # type: ignore[type-arg]
+    carrier = make_fabric(machine, fabric, granular)
+    carrier.warm(ALLOCATION // 128, ALLOCATION // 128 + 16)
+    log: list[LogEntry] = []
+    for tick in sorted({transfer.tick for transfer in transfers}):
+        while carrier.frontier < tick:
+            log += carrier.advance(tick)
+            if carrier.idle:
+                break
+        carrier.inject([transfer for transfer in transfers if transfer.tick == tick])
+    while not carrier.idle:
+        log += carrier.advance(carrier.frontier + 100_000)
+    return sorted(log), carrier.counters()
+
+
+@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@given(machines, traffic(), st.booleans())
+def test_both_fabrics_log_the_same_bytes_at_the_same_ticks(
+    values: dict[str, float], transfers: list[Transfer], granular: bool
+) -> None:
+    machine = _machine(values)
+    compiled, counters = _run(machine, "compiled", transfers, granular)
+    reference, expected = _run(machine, "reference", transfers, granular)
+    assert compiled == reference
+    for name, value in expected.items():
+        np.testing.assert_array_equal(counters[name], value, err_msg=name)
+
+
+@settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@given(machines, traffic(), st.booleans())
+def test_every_destination_gets_exactly_its_bytes(
+    values: dict[str, float], transfers: list[Transfer], granular: bool
+) -> None:
+    log, counters = _run(_machine(values), "compiled", transfers, granular)
+    received: dict[int, int] = {}
+    for entry in log:
+        received[entry.barrier] = received.get(entry.barrier, 0) + entry.bytes
+    owed = {
+        destination.barrier: transfer.bytes for transfer in transfers for destination in transfer.destinations
+    }
+    assert received == owed
+    assert counters["lrc.sectors_out"].sum() + counters["lrc.sectors_merged"].sum() >= counters["l2.sectors"].sum()

@@ -1,0 +1,224 @@
+"""Presets, overrides and bad input."""
+
+from __future__ import annotations
+
+import pickle
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from hoppersim.errors import InputError
+from hoppersim.machine import load_machine, preset_names
+from hoppersim.machine.describe import configuration_toml
+from hoppersim.program.costs import all_keys
+
+PROVISIONAL_NUMBERS_OF_H200 = 133
+
+
+@pytest.fixture(scope="module")
+def h200():
+    return load_machine()
+
+
+@pytest.fixture
+def preset_file(tmp_path):
+    """Writes the tiny machine with a piece of its text replaced."""
+
+    def write(old: str, new: str) -> Path:
+        text = configuration_toml(load_machine("tiny"))
+        assert old in text
+        file = tmp_path / "mine.toml"
+        file.write_text(text.replace(old, new, 1), encoding="utf-8")
+        return file
+
+    return write
+
+
+@pytest.mark.parametrize("name", preset_names())
+def test_every_preset_defines_exactly_the_costs_of_the_program_language(name):
+    assert tuple(load_machine(name).spec.costs) == all_keys()
+
+
+def test_the_number_of_provisional_parameters_of_the_h200_is_known(h200):
+    assert h200.provisional_count == PROVISIONAL_NUMBERS_OF_H200
+
+
+def test_tiny_holds_no_provisional_number():
+    assert load_machine("tiny").provisional_count == 0
+
+
+def test_every_number_of_the_specification_has_a_provenance(h200):
+    numbers = {f"costs.{key}" for key in h200.spec.costs} | {"floorplan"}
+    numbers |= {"tables.l2_latency", "tables.pair_latency"}
+    for section in ("clocks", "launch", "tma", "lrc", "xbar", "l2", "hbm", "fabric", "smem"):
+        numbers |= {f"{section}.{field}" for field in getattr(h200.spec, section).__struct_fields__}
+    assert set(h200.provenance) == numbers
+
+
+def test_one_line_of_tma_takes_the_latency_of_the_first_look(h200):
+    spec = h200.spec
+    wire = spec.tma.launch_latency + spec.xbar.request_latency + spec.l2.latency + spec.xbar.response_latency
+    service = 128 / h200.slice_bytes_per_cycle + 128 / spec.xbar.sm_bytes_per_cycle
+    total = wire + service + spec.tma.completion_latency + h200.cost("wait.lane.try.wake")
+    assert total == pytest.approx(251, rel=0.02)
+
+
+def test_issue_of_a_load_costs_what_the_first_look_says(h200):
+    assert h200.cost("expect_tx.lane.local.issue") + h200.cost("tma_load.lane.self.issue") == 87
+
+
+def test_cluster_sync_grows_from_350_to_745_cycles_with_the_warps(h200):
+    issue, per_warp = h200.cost("sync.cluster.acq_rel.issue"), h200.cost("sync.cluster.acq_rel.per_warp")
+    assert issue + 4 * per_warp == pytest.approx(350, rel=0.02)
+    assert issue + 32 * per_warp == pytest.approx(745, rel=0.02)
+
+
+def test_remote_arrive_is_seen_after_220_cycles_and_after_490_with_a_cluster_release(h200):
+    way = h200.spec.fabric.latency + h200.cost("wait.lane.try.wake")
+    for release, seen in (("relaxed", 220), ("cta", 220), ("cluster", 490)):
+        stem = f"arrive.lane.remote.{release}"
+        total = h200.cost(f"{stem}.issue") + h200.cost(f"{stem}.effect") + way
+        assert total == pytest.approx(seen, rel=0.02)
+
+
+def test_latency_tables_are_offsets_with_mean_zero(h200):
+    assert h200.l2_latency.shape == (132, 94)
+    assert h200.pair_latency.shape == (132, 132)
+    assert abs(h200.l2_latency.mean()) < 1e-9
+    assert abs(h200.pair_latency.mean()) < 1e-9
+
+
+def test_index_arrays_follow_the_floorplan(h200):
+    assert np.bincount(h200.gpc_of).tolist() == [18, 18, 18, 18, 18, 16, 16, 10]
+    assert np.bincount(h200.tpc_of).tolist() == [2] * 66
+    assert np.bincount(h200.cpc_of).max() == 6
+    assert h200.tpc_of[0] == h200.tpc_of[1]
+    assert h200.gpc_of[0] == h200.gpc_of[16]
+    assert np.bincount(h200.slice_partition).tolist() == [47, 47]
+
+
+def test_a_machine_cannot_be_changed(h200):
+    with pytest.raises(ValueError, match="read-only"):
+        h200.l2_latency[0, 0] = 1
+    with pytest.raises(AttributeError):
+        h200.spec.tma.line_interval = 2
+
+
+def test_a_machine_survives_pickling(h200):
+    assert pickle.loads(pickle.dumps(h200)).hash == h200.hash
+
+
+def test_an_override_changes_the_value_and_the_origin_and_the_hash(h200):
+    changed = load_machine(overrides=["tma.line_interval=1.3", "l2.bytes=50MB"])
+    assert changed.spec.tma.line_interval == 1.3
+    assert changed.spec.l2.bytes == 50 * 2**20
+    assert changed.provenance["tma.line_interval"].origin == "assumed: set by the user"
+    assert changed.provisional_count == h200.provisional_count - 2
+    assert changed.hash != h200.hash
+
+
+def test_the_hash_ignores_names_and_origins(preset_file):
+    file = preset_file('name = "tiny"', 'name = "other"')
+    assert load_machine(file).hash == load_machine("tiny").hash
+
+
+def test_a_table_can_be_set_to_zero_or_to_a_file(tmp_path):
+    np.savetxt(tmp_path / "mine.csv", np.arange(32.0).reshape(8, 4), delimiter=",")
+    assert not load_machine("tiny", ["tables.l2_latency=zero"]).l2_latency.any()
+    table = load_machine("tiny", [f"tables.l2_latency={tmp_path / 'mine.csv'}"])
+    assert table.l2_latency[7, 3] == 31
+    assert table.provenance["tables.l2_latency"].kind == "assumed"
+
+
+@pytest.mark.parametrize(
+    ("override", "field", "nearest"),
+    [
+        ("tma.line_intervall=1.3", "tma.line_intervall", "tma.line_interval"),
+        ("tma.line_interval=fast", "tma.line_interval", "above 0"),
+        ("tma.line_interval=0", "tma.line_interval", "any value above 0"),
+        ("tma.line_interval=inf", "tma.line_interval", "above 0"),
+        ("hbm.efficiency=1.2", "hbm.efficiency", 1.0),
+        ("l2.partitions=3", "l2.partitions", 2),
+        ("l2.ways=2.5", "l2.ways", 2),
+        ("l2.slices=93", "l2.slices", 92),
+        ("costs.loop.lane.isue=3", "costs.loop.lane.isue", "costs.loop.lane.issue"),
+        ("costs.loop.lane.issue=-1", "costs.loop.lane.issue", 0.0),
+        ("launch.cluster_portable=32", "launch.cluster_portable", 16),
+        ("launch.shared_bytes_per_cta=228KB", "launch.shared_bytes_per_cta", 232448),
+        ("tma.line_interval", "set", "tma.line_interval=<value>"),
+        ("tables.l2_latency=nowhere.csv", "tables.l2_latency.file", "zero"),
+    ],
+)
+def test_a_bad_override_names_field_rule_and_nearest_legal_value(override, field, nearest):
+    with pytest.raises(InputError) as caught:
+        load_machine(overrides=[override])
+    assert caught.value.field == field
+    assert caught.value.nearest == nearest
+    assert caught.value.rule
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "field", "nearest"),
+    [
+        ("[lrc]", "[lrk]", "lrk", "lrc"),
+        ("line_interval", "line_intervals", "tma.line_intervals", "line_interval"),
+        ("entries =", "# entries =", "lrc.entries", '{value = ..., unit = "line", origin = "..."}'),
+        ('unit = "GHz"', 'unit = "MHz"', "clocks.sm_ghz.unit", "GHz"),
+        ('"assumed: small', '"guessed: small', "tables.l2_latency.origin", None),
+        ("value = 2.0,", 'value = "2.0",', "clocks.sm_ghz", "above 0"),
+        ("value = 2.0,", "value = true,", "clocks.sm_ghz", "above 0"),
+        ('"stamp.issue"', '"stamp.isue"', "costs.stamp.isue", "stamp.issue"),
+        (
+            '"stamp.issue"',
+            '# "stamp.issue"',
+            "costs.stamp.issue",
+            '{value = ..., unit = "cycle", origin = "..."}',
+        ),
+        ("[[0, 1]]", "[[0, 2]]", "floorplan.gpc.cpcs", "remove the repeated ids"),
+        ("partition = 1", "partition = 2", "floorplan.gpc[1].partition", 1),
+        ('digest = "', 'digest = "0', "tables.l2_latency.digest", None),
+        ('name = "tiny"', "name = 3", "name", "mine"),
+    ],
+)
+def test_a_bad_preset_names_field_rule_and_nearest_legal_value(preset_file, old, new, field, nearest):
+    with pytest.raises(InputError) as caught:
+        load_machine(preset_file(old, new))
+    assert caught.value.field == field
+    if nearest is not None:
+        assert caught.value.nearest == nearest
+
+
+def test_an_unknown_preset_names_the_most_similar_one():
+    with pytest.raises(InputError) as caught:
+        load_machine("h200_sxn")
+    assert caught.value.nearest == "h200_sxm"
+
+
+def test_a_missing_or_broken_file_is_bad_input(tmp_path):
+    (tmp_path / "broken.toml").write_text("name = ", encoding="utf-8")
+    for file in ("absent.toml", "broken.toml"):
+        with pytest.raises(InputError, match="readable TOML file"):
+            load_machine(tmp_path / file)
+
+
+def test_a_table_of_the_wrong_shape_says_which_shape_fits():
+    with pytest.raises(InputError, match="132 rows and 96 columns, not 132 and 94"):
+        load_machine(overrides=["l2.slices=96"])
+
+
+def test_a_cost_that_the_machine_lacks_is_named(h200):
+    with pytest.raises(InputError) as caught:
+        h200.require_costs(["loop.lane.issue", "loop.lanes.issue"])
+    assert caught.value.field == "costs.loop.lanes.issue"
+    assert caught.value.nearest == "loop.lane.issue"
+
+
+def test_importing_the_machine_loads_no_graph_plot_or_engine():
+    code = "import sys, hoppersim.machine; print(*sys.modules)"
+    loaded = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=True
+    ).stdout.split()
+    assert not {"networkx", "matplotlib", "simpy", "numba", "hoppersim.program"} & set(loaded)

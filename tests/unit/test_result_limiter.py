@@ -1,0 +1,51 @@
+"""Limiter, link use and verdict."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from hoppersim.machine.machine import Machine
+from hoppersim.program.case_spec import Case
+from hoppersim.program.cases import build_case
+from hoppersim.result.limiter import find_limiter, issue_cycles, link_use
+from hoppersim.result.schema import LinkUse
+
+
+def _link(resource: str, peak: float) -> LinkUse:
+    return LinkUse(resource=resource, units=1, mean=peak, peak=peak, busiest=0)
+
+
+def test_the_busiest_resource_above_80_percent_limits() -> None:
+    limiter = find_limiter((_link("HBM", 0.85), _link("GPC port", 0.95)), issue_share=0.9)
+    assert (limiter.name, limiter.share) == ("GPC port", 0.95)
+
+
+def test_a_busy_issuing_thread_limits_when_no_resource_does() -> None:
+    assert find_limiter((_link("HBM", 0.79),), issue_share=0.6).name == "issue"
+
+
+def test_latency_limits_when_nothing_is_busy() -> None:
+    assert find_limiter((_link("HBM", 0.4),), issue_share=0.2).name == "latency"
+    assert find_limiter((), issue_share=0.0).name == "latency"
+
+
+def test_link_use_is_busy_time_over_the_window() -> None:
+    counters = {"busy.gpc": np.array([0, 50, 100]), "busy.hbm": np.array([0, 0])}
+    (link,) = link_use(counters, window_ticks=200)
+    assert (link.resource, link.units, link.mean, link.peak, link.busiest) == ("GPC port", 2, 0.375, 0.5, 2)
+
+
+def test_issue_time_grows_with_trips_and_operations(tiny: Machine) -> None:
+    def cost(**fields: int) -> float:
+        return issue_cycles(build_case(Case("unicast", **fields)), tiny.spec.costs)
+
+    assert cost(iterations=20) == pytest.approx(2 * cost(iterations=10))
+    assert cost(iterations=10, boxes=4) > cost(iterations=10)
+
+
+def test_compute_counts_as_issue(tiny: Machine) -> None:
+    idle = issue_cycles(build_case(Case("unicast", iterations=10)), tiny.spec.costs)
+    busy = issue_cycles(build_case(Case("unicast", iterations=10, compute=5000)), tiny.spec.costs)
+    assert busy > idle
+    assert busy >= 50_000

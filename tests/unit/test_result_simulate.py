@@ -1,0 +1,120 @@
+"""What a Result says about small runs with known answers."""
+
+from __future__ import annotations
+
+import pytest
+
+from hoppersim.errors import EXIT_INPUT
+from hoppersim.machine.loading import load_machine
+from hoppersim.machine.machine import Machine
+from hoppersim.program import Arrive, Barrier, For, Role, Wait, make_work
+from hoppersim.program.case_spec import Case
+from hoppersim.program.cases import build_case
+from hoppersim.result.api import IllegalWorkError, simulate
+from hoppersim.result.explain import explain_result
+from hoppersim.result.schema import Result
+from hoppersim.result.verdict import compare
+
+L2_READS = "lts__t_sectors_srcunit_tex_op_read.sum"
+
+
+def _run(machine: Machine, mode: str, **fields: object) -> Result:
+    fields = {"cluster": 2, "rows": 64, "iterations": 6} | fields
+    return simulate(machine, build_case(Case(mode, **fields)))  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("mode", ["unicast", "unicast_distinct", "multicast", "multicast_slices"])
+def test_every_cta_receives_what_the_case_says(tiny: Machine, mode: str) -> None:
+    result = _run(tiny, mode)
+    assert result.delivered_bytes == result.ctas * 6 * 64 * 128
+    assert {figures.bytes for figures in result.per_sm} == {6 * 64 * 128}
+
+
+def test_multicast_of_two_reads_half_of_the_sectors_of_unicast_without_coalescer() -> None:
+    machine = load_machine("tiny", ["lrc.enabled=0"])
+    assert _run(machine, "unicast").counters[L2_READS] == 2 * _run(machine, "multicast").counters[L2_READS]
+
+
+def test_rates_differ_by_what_they_are_divided_by(tiny: Machine) -> None:
+    result = _run(tiny, "multicast")
+    assert result.rates.chip == pytest.approx(result.delivered_bytes / result.cycles)
+    assert result.rates.used_sm == pytest.approx(result.rates.chip / result.sms_used)
+    assert result.rates.chip_sm == pytest.approx(result.rates.chip / tiny.sm_count)
+    assert result.seconds == pytest.approx(result.cycles / tiny.cycles_per_second)
+
+
+def test_no_run_beats_its_bound(tiny: Machine) -> None:
+    for mode in ("unicast", "unicast_distinct", "multicast"):
+        result = _run(tiny, mode, iterations=20)
+        assert result.bounds is not None
+        assert result.window_cycles >= result.bounds.merged_cycles
+        assert result.bounds.unmerged_cycles >= result.bounds.merged_cycles
+
+
+def test_parts_add_up_to_the_whole(tiny: Machine) -> None:
+    result = _run(tiny, "multicast")
+    assert sum(figures.bytes for figures in result.per_sm) == result.delivered_bytes
+    assert sum(figures.delivered_bytes for figures in result.per_gpc) == result.delivered_bytes
+    assert sum(figures.sms for figures in result.per_gpc) == result.sms_used
+    assert max(figures.cycles for figures in result.per_sm) == result.cycles
+
+
+def test_same_work_gives_the_same_figures(tiny: Machine) -> None:
+    first, second = _run(tiny, "unicast"), _run(tiny, "unicast")
+    assert (first.counters, first.per_sm, first.links) == (second.counters, second.per_sm, second.links)
+
+
+def test_both_fabrics_give_the_same_result(tiny: Machine) -> None:
+    work = build_case(Case("multicast", cluster=2, rows=16, iterations=4))
+    compiled, reference = simulate(tiny, work), simulate(tiny, work, fabric="reference")
+    assert (compiled.cycles, compiled.counters) == (reference.cycles, reference.counters)
+
+
+def test_an_illegal_work_lists_every_violation(tiny: Machine) -> None:
+    work = make_work("bad", roles=(Role("a", (Wait("nothing"), Arrive("nowhere"))),))
+    with pytest.raises(IllegalWorkError) as caught:
+        simulate(tiny, work)
+    assert caught.value.exit_code == EXIT_INPUT
+    assert len(caught.value.violations) >= 2
+    assert "nothing" in str(caught.value)
+    assert "nowhere" in str(caught.value)
+
+
+def test_a_hang_is_a_result_that_names_the_barrier(tiny: Machine, monkeypatch: pytest.MonkeyPatch) -> None:
+    # Rules would refuse this work; a hang that they cannot foresee must be reported all the same.
+    monkeypatch.setattr("hoppersim.result.api.check", lambda work, machine: [])
+    work = make_work("stuck", roles=(Role("a", (Wait("full"),)),), barriers=(Barrier("full", 1),))
+    result = simulate(tiny, work)
+    assert result.hung
+    assert any("full[0]" in line and "1 of 1 arrivals" in line for line in result.hang)
+    assert "It hangs:" in explain_result(result)
+
+
+def test_repr_and_notebook_table_name_the_figures(tiny: Machine) -> None:
+    result = _run(tiny, "multicast")
+    assert "limited by" in repr(result)
+    assert "<table>" in result._repr_html_()
+
+
+def test_verdict_is_undecided_within_the_error(tiny: Machine) -> None:
+    result = _run(tiny, "multicast")
+    verdict = compare(result, result, ("a", "b"), error=0.1)
+    assert not verdict.decided
+    assert verdict.text == "undecided within 10%: the times differ by 0.0%"
+
+
+def test_verdict_names_the_faster_one(tiny: Machine) -> None:
+    short, long = _run(tiny, "multicast", iterations=4), _run(tiny, "multicast", iterations=12)
+    verdict = compare(long, short, ("long", "short"), error=0.1)
+    assert verdict.decided
+    assert verdict.text.startswith("short is ")
+    assert verdict.difference_cycles < 0
+
+
+def test_a_loop_without_data_has_no_bound(tiny: Machine) -> None:
+    body = (For(3, (Arrive("bar"), Wait("bar"))),)
+    work = make_work("sync", roles=(Role("a", body),), barriers=(Barrier("bar", 1),))
+    result = simulate(tiny, work)
+    assert result.bounds is None
+    assert result.delivered_bytes == 0
+    assert result.cycles > 0
