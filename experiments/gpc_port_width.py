@@ -8,9 +8,9 @@ CLUSTER = 2
 print("GPC port [B/cycle]  unicast [cycle]  multicast [cycle]  gain")
 for width in WIDTHS:
     machine = load_machine("h200_sxm", [f"xbar.gpc_bytes_per_cycle={width}"])
-    cycles = {
-        mode: simulate(machine, build_case(Case(mode, cluster=CLUSTER, rows=256, iterations=8))).cycles
-        for mode in ("unicast_distinct", "multicast")
-    }
+    cycles = {}
+    for mode in ("unicast_distinct", "multicast"):
+        case = Case(mode, cluster=CLUSTER, rows=256, pattern="sweep", iterations=8)
+        cycles[mode] = simulate(machine, build_case(case)).cycles
     gain = cycles["unicast_distinct"] / cycles["multicast"]
     print(f"{width:18,} {cycles['unicast_distinct']:16,.0f} {cycles['multicast']:18,.0f} {gain:5.2f}")

@@ -1,0 +1,1 @@
+"""Run the simulator's programs on a real Hopper GPU, and compare."""

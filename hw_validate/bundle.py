@@ -14,7 +14,7 @@ from hoppersim.program.canonical import work_hash
 from hoppersim.program.work import Flow, Launch, SmSet, TensorMap, Work
 from hw_validate.compile import compile_source, compiler_version
 from hw_validate.expected import expected_checks
-from hw_validate.lower import Options, kernel_source, lay_out, wait_sites
+from hw_validate.lower import DEFAULT_OPTIONS, Options, kernel_source, lay_out, wait_sites
 from hw_validate.lower.layout import STAMPS_KEPT, stores
 from hw_validate.lower.wrappers import KERNELS, needed
 
@@ -47,13 +47,13 @@ class Point:
     label: str
     repeats: int = 7
     verify: bool = True
-    options: Options = Options()
+    options: Options = DEFAULT_OPTIONS
     tags: dict[str, Any] = field(default_factory=dict)
 
     @property
     def id(self) -> str:
         """Identity of the row: the work's hash, and the lowering where it is not the default."""
-        suffix = "" if self.options == Options() else f"-{self.options.idle}-{self.options.wait_limit}"
+        suffix = "" if self.options == DEFAULT_OPTIONS else f"-{self.options.idle}-{self.options.wait_limit}"
         return f"{work_hash(self.work)[:16]}{suffix}"
 
 
@@ -99,7 +99,9 @@ def probes_source() -> str:
     return f"{needed(text)}\n\n{text}"
 
 
-def _add_module(folder: Path, modules: dict[str, Any], source: str, defines: tuple[str, ...], name: str = "") -> str:
+def _add_module(
+    folder: Path, modules: dict[str, Any], source: str, defines: tuple[str, ...], name: str = ""
+) -> str:
     """Compile a source into the folder, once, and give the key of its module."""
     cubin = compile_source(source, defines)
     key = name or cubin.key
@@ -155,9 +157,13 @@ def _flow(folder: Path, modules: dict[str, Any], flow: Flow, point: Point) -> di
             for role in program.roles
         ],
         "stamps": [
-            {"role": role, "name": name, "offset": layout.stamp_offset(role, name)} for role, name in layout.stamps
+            {"role": role, "name": name, "offset": layout.stamp_offset(role, name)}
+            for role, name in layout.stamps
         ],
-        "sites": [{"role": site.role, "operation": site.path, "barrier": site.barrier} for site in wait_sites(program)],
+        "sites": [
+            {"role": site.role, "operation": site.path, "barrier": site.barrier}
+            for site in wait_sites(program)
+        ],
         "maps": [_map(item, launch) for item in program.maps],
         "expected": expected_checks(flow, checked) if point.verify else {"roles": {}, "why": "not asked for"},
     }

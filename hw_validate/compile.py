@@ -70,7 +70,12 @@ def compile_source(source: str, defines: tuple[str, ...] = (), cache: Path | Non
     """
     nvrtc = _nvrtc()
     version = _check(nvrtc, nvrtc.nvrtcVersion())
-    options = [f"--gpu-architecture={ARCHITECTURE}", "--std=c++17", "--ptxas-options=-v", "--diag-suppress=177"]
+    options = [
+        f"--gpu-architecture={ARCHITECTURE}",
+        "--std=c++17",
+        "--ptxas-options=-v",
+        "--diag-suppress=177",
+    ]
     options += [f"--define-macro={name}" for name in defines]
     key = hashlib.sha256("\n".join((source, *options, str(version))).encode()).hexdigest()[:24]
     folder = cache or _cache_folder()
@@ -102,7 +107,9 @@ def _nvrtc() -> Any:
     try:
         from cuda.bindings import nvrtc
     except ImportError as error:
-        raise CompileError("NVRTC is not installed; install the extra: pip install 'hoppersim[cuda]'") from error
+        raise CompileError(
+            "NVRTC is not installed; install the extra: pip install 'hoppersim[cuda]'"
+        ) from error
     return nvrtc
 
 
@@ -118,7 +125,11 @@ def _compile(nvrtc: Any, source: str, options: list[str]) -> tuple[bytes, str]:
     program = _check(nvrtc, nvrtc.nvrtcCreateProgram(source.encode(), b"flow.cu", 0, [], []))
     try:
         status = nvrtc.nvrtcCompileProgram(program, len(options), [option.encode() for option in options])[0]
-        log = _text(nvrtc, program, nvrtc.nvrtcGetProgramLogSize, nvrtc.nvrtcGetProgramLog).decode().strip("\0\n ")
+        log = (
+            _text(nvrtc, program, nvrtc.nvrtcGetProgramLogSize, nvrtc.nvrtcGetProgramLog)
+            .decode()
+            .strip("\0\n ")
+        )
         if int(status) != 0:
             raise CompileError(f"{status}\n{log}")
         return _text(nvrtc, program, nvrtc.nvrtcGetCUBINSize, nvrtc.nvrtcGetCUBIN), log
@@ -127,7 +138,7 @@ def _compile(nvrtc: Any, source: str, options: list[str]) -> tuple[bytes, str]:
 
 
 def _text(nvrtc: Any, program: Any, size: Any, read: Any) -> bytes:
-    buffer = b" " * _check(nvrtc, size(program))
+    buffer = b" " * int(_check(nvrtc, size(program)))
     _check(nvrtc, read(program, buffer))
     return buffer
 
@@ -135,4 +146,6 @@ def _text(nvrtc: Any, program: Any, size: Any, read: Any) -> bytes:
 def _cubin(code: bytes, key: str, log: str) -> Cubin:
     found = {name: re.findall(pattern, log) for name, pattern in _USAGE.items()}
     usage = {name: max(map(int, values)) if values else -1 for name, values in found.items()}
-    return Cubin(code, key, usage["registers"], usage["stack"], usage["spill_stores"], usage["spill_loads"], log)
+    return Cubin(
+        code, key, usage["registers"], usage["stack"], usage["spill_stores"], usage["spill_loads"], log
+    )

@@ -1,4 +1,4 @@
-"""The CUDA driver, as far as the runner needs it. Imports the standard library, numpy and cuda.bindings only."""
+"""The CUDA driver, as far as the runner needs it. Imports standard library, numpy and cuda.bindings only."""
 
 from __future__ import annotations
 
@@ -55,7 +55,9 @@ class Device:
         try:
             from cuda.bindings import driver
         except ImportError as error:
-            raise NoDevice("cuda.bindings is not installed; install the extra: pip install 'hoppersim[cuda]'") from error
+            raise NoDevice(
+                "cuda.bindings is not installed; install the extra: pip install 'hoppersim[cuda]'"
+            ) from error
         self.api: Any = driver
         try:
             count = self.call("cuInit", 0) or self.call("cuDeviceGetCount")
@@ -67,11 +69,15 @@ class Device:
         if not count:
             raise NoDevice("no GPU found")
         if self.driver_version < MINIMUM_DRIVER:
-            raise NoDevice(f"the driver speaks CUDA {self.driver_version}, at least {MINIMUM_DRIVER} is needed")
+            raise NoDevice(
+                f"the driver speaks CUDA {self.driver_version}, at least {MINIMUM_DRIVER} is needed"
+            )
         self.handle = self.call("cuDeviceGet", ordinal)
         found = tuple(self.attribute(f"COMPUTE_CAPABILITY_{part}") for part in ("MAJOR", "MINOR"))
         if found != CAPABILITY:
-            raise NoDevice(f"{self.name} has compute capability {found[0]}.{found[1]}, the kernels need 9.0 (H100, H200)")
+            raise NoDevice(
+                f"{self.name} has compute capability {found[0]}.{found[1]}, the kernels need 9.0 (H100, H200)"
+            )
         self.call("cuCtxSetCurrent", self.call("cuDevicePrimaryCtxRetain", self.handle))
         self.stream = self.call("cuStreamCreate", 1)
         self._raw: Any = ctypes.CDLL("libcuda.so.1")
@@ -114,8 +120,15 @@ class Device:
         """Get a kernel, with its limit of dynamic shared memory raised and clusters of 16 allowed."""
         function = self.call("cuModuleGetFunction", module, name.encode())
         kinds = self.api.CUfunction_attribute
-        self.call("cuFuncSetAttribute", function, kinds.CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES, shared_bytes)
-        self.call("cuFuncSetAttribute", function, kinds.CU_FUNC_ATTRIBUTE_NON_PORTABLE_CLUSTER_SIZE_ALLOWED, 1)
+        self.call(
+            "cuFuncSetAttribute",
+            function,
+            kinds.CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES,
+            shared_bytes,
+        )
+        self.call(
+            "cuFuncSetAttribute", function, kinds.CU_FUNC_ATTRIBUTE_NON_PORTABLE_CLUSTER_SIZE_ALLOWED, 1
+        )
         return function
 
     def _config(self, shape: Shape, stream: Any) -> Any:
@@ -139,7 +152,10 @@ class Device:
 
     def launch(self, function: Any, shape: Shape, parameters: Sequence[Any], stream: Any = None) -> None:
         """Launch a kernel; `parameters` are ctypes values or numpy arrays of the bytes of a structure."""
-        places = [item.ctypes.data if isinstance(item, np.ndarray) else ctypes.addressof(item) for item in parameters]
+        places = [
+            item.ctypes.data if isinstance(item, np.ndarray) else ctypes.addressof(item)
+            for item in parameters
+        ]
         table = np.array(places, dtype=np.uint64)
         target = self.stream if stream is None else stream
         self.call("cuLaunchKernelEx", self._config(shape, target), function, table.ctypes.data, 0)
@@ -226,4 +242,6 @@ def clocks() -> dict[str, str]:
         text = subprocess.run(command, capture_output=True, text=True, timeout=20, check=True).stdout
     except (OSError, subprocess.SubprocessError):
         return {}
-    return dict(zip(fields.split(","), (part.strip() for part in text.splitlines()[0].split(",")), strict=False))
+    return dict(
+        zip(fields.split(","), (part.strip() for part in text.splitlines()[0].split(",")), strict=False)
+    )

@@ -1,7 +1,7 @@
 """What the check of received data must give, worked out by following the program without timing.
 
-A check is ``sum(word[k] * weight(k))`` over the words of a stage, chained over the tiles that a role waits
-for. The pattern in global memory is affine in the word's place, so the check of a box needs no data.
+A check is the sum of ``word[k] * weight(k) mod 2**32`` over the words of a stage, chained modulo ``2**64``
+over the tiles that a role waits for. Word k of an allocation holds ``mix(k)``, so no data are needed.
 """
 
 from __future__ import annotations
@@ -16,36 +16,43 @@ from numpy.typing import NDArray
 
 from hoppersim.program.operands import constant_value, mask_ranks
 from hoppersim.program.operations import (
-    Affine, BulkCopy, For, Operand, Operation, RemoteStore, StAsync, TmaLoad, Wait,
+    Affine,
+    BulkCopy,
+    For,
+    Operand,
+    Operation,
+    RemoteStore,
+    StAsync,
+    TmaLoad,
+    Wait,
 )  # fmt: skip
 from hoppersim.program.work import Flow, Role, TensorMap
-from hw_validate.lower.source import guarded_buffers
+from hw_validate.lower.frame import guarded_buffers
 from hw_validate.lower.statements import CHECK_FACTOR
 
-FACTOR, SHIFT, POISON = 0x9E3779B1, 0x85EBCA6B, 0xDEADBEEF
-MASK = np.uint64(0xFFFFFFFF)
-Values = NDArray[np.uint64]
+POISON = np.uint32(0xDEADBEEF)
+MADE = np.uint32(0x5EED0000)
+WEIGHT_SHIFT = np.uint32(0x7F4A7C15)
+BATCH_WORDS = 2**22
+Words = NDArray[np.uint32]
+Checks = NDArray[np.uint64]
 
 
 class NotFollowed(Exception):
     """The program does something that the check cannot follow; the message says what."""
 
 
-def pattern(index: Values) -> Values:
-    """Give the word that the runner stores at a place of global memory."""
-    return (index * np.uint64(FACTOR) + np.uint64(SHIFT)) & MASK
+def mix(index: Words) -> Words:
+    """Give the word that the runner stores at each place of global memory."""
+    k = index * np.uint32(0x9E3779B1)
+    k = (k ^ (k >> np.uint32(15))) * np.uint32(0x2C1B3C6D)
+    return k ^ (k >> np.uint32(13))
 
 
 @cache
-def weights(words: int) -> Values:
+def weights(words: int) -> Words:
     """Give the weights of the first words of a stage."""
-    h = (np.arange(words, dtype=np.uint64) * np.uint64(0x9E3779B1) + np.uint64(0x7F4A7C15)) & MASK
-    h = ((h ^ (h >> np.uint64(15))) * np.uint64(0x2C1B3C6D)) & MASK
-    return (h ^ (h >> np.uint64(13))) | np.uint64(1)
-
-
-def _total(words: Values) -> int:
-    return int(words.sum(dtype=np.uint64) & MASK)
+    return mix(np.arange(words, dtype=np.uint32) + WEIGHT_SHIFT) | np.uint32(1)
 
 
 @dataclass(frozen=True)
@@ -65,7 +72,9 @@ def follow(role: Role) -> Iterator[Event]:
     """Yield a role's operations in the order in which it performs them."""
     positions: dict[int, int] = {}
 
-    def visit(body: tuple[Operation, ...], loops: dict[str, int], ring: dict[int, tuple[int, int]]) -> Iterator[Event]:
+    def visit(
+        body: tuple[Operation, ...], loops: dict[str, int], ring: dict[int, tuple[int, int]]
+    ) -> Iterator[Event]:
         for operation in body:
             if not isinstance(operation, For):
                 yield Event(operation, loops, ring)
@@ -73,7 +82,9 @@ def follow(role: Role) -> Iterator[Event]:
             for count in range(operation.n):
                 position = positions.get(id(operation), 0)
                 here = (position % operation.stages, position // operation.stages)
-                yield from visit(operation.body, loops | {operation.name: count}, ring | {operation.stages: here})
+                yield from visit(
+                    operation.body, loops | {operation.name: count}, ring | {operation.stages: here}
+                )
                 positions[id(operation)] = position + 1
 
     yield from visit(role.body, {}, {})
@@ -84,9 +95,9 @@ class _Stage:
     """What one stage of a buffer holds: the check of each piece, by its offset."""
 
     words: int
-    pieces: dict[int, tuple[int, Values]] = field(default_factory=dict)
+    pieces: dict[int, tuple[int, Checks]] = field(default_factory=dict)
 
-    def check(self, clusters: int) -> Values:
+    def check(self, clusters: int) -> Checks:
         """Give the check of the whole stage for every cluster."""
         gap = np.ones(self.words, bool)
         total = np.zeros(clusters, np.uint64)
@@ -94,9 +105,8 @@ class _Stage:
             if not gap[offset // 4 : (offset + size) // 4].all():
                 raise NotFollowed("boxes overlap in a buffer")
             gap[offset // 4 : (offset + size) // 4] = False
-            total = (total + value) & MASK
-        rest = _total(weights(self.words)[gap]) * POISON & 0xFFFFFFFF if gap.any() else 0
-        return (total + np.uint64(rest)) & MASK
+            total = total + value
+        return total + (weights(self.words)[gap] * POISON).sum(dtype=np.uint64)
 
 
 class Expectation:
@@ -108,14 +118,17 @@ class Expectation:
         self.size = flow.launch.cluster_size
         self.clusters = np.arange(clusters, dtype=np.int64)
         self.guarded = guarded_buffers(flow.program)
-        self._boxes: dict[Any, tuple[int, int]] = {}
+        self._boxes: dict[tuple[str, int], dict[int, int]] = {}
 
     def checks(self) -> dict[str, list[list[int | None]]]:
         """Give the check of each role by cluster and rank; None where the role does not run."""
         arrived = self._arrivals()
         found = {}
         for role in self.program.roles:
-            if any(isinstance(event.operation, Wait) and event.operation.barrier in self.guarded for event in follow(role)):
+            if any(
+                isinstance(event.operation, Wait) and event.operation.barrier in self.guarded
+                for event in follow(role)
+            ):
                 ranks = role.ranks or tuple(range(self.size))
                 table: list[list[int | None]] = [[None] * self.size for _ in self.clusters]
                 for rank in ranks:
@@ -128,10 +141,14 @@ class Expectation:
     def _checked_waits(self, role: Role) -> Iterator[Event]:
         for event in follow(role):
             operation = event.operation
-            if isinstance(operation, Wait) and operation.phase == "full" and operation.barrier in self.guarded:
+            if (
+                isinstance(operation, Wait)
+                and operation.phase == "full"
+                and operation.barrier in self.guarded
+            ):
                 yield event
 
-    def _chain(self, role: Role, rank: int, arrived: dict[Any, list[Any]]) -> Values:
+    def _chain(self, role: Role, rank: int, arrived: dict[Any, list[Any]]) -> Checks:
         """Chain the checks of the tiles that a role waits for in one rank."""
         total = np.zeros(len(self.clusters), np.uint64)
         held: dict[tuple[str, int], _Stage] = {}
@@ -146,7 +163,7 @@ class Expectation:
                 buffer = self.program.buffer(name)
                 place = event.place(buffer.stages)[0]
                 value = held.setdefault((name, place), _Stage(buffer.bytes // 4)).check(len(self.clusters))
-                total = (total * np.uint64(CHECK_FACTOR) + value) & MASK
+                total = total * np.uint64(CHECK_FACTOR) + value
         return total
 
     def _arrivals(self) -> dict[Any, list[Any]]:
@@ -178,12 +195,14 @@ class Expectation:
 
     def _add_store(self, found: dict[Any, list[Any]], store: StAsync, event: Event, rank: int) -> None:
         words = store.bytes // 4
-        made = (np.arange(words, dtype=np.uint64) + np.uint64(0x5EED0000)) & MASK
-        value = np.full(len(self.clusters), _total(made * weights(words) & MASK), np.uint64)
+        made = np.arange(words, dtype=np.uint32) + MADE
+        value = np.full(len(self.clusters), (made * weights(words)).sum(dtype=np.uint64), np.uint64)
         stage, turn = event.place(self.program.barrier(store.barrier).stages)
         place = event.place(self.program.buffer(store.buffer).stages)[0]
         target = self._plain(store.rank, event, rank)
-        found.setdefault((target, store.barrier, stage, turn), []).append((store.buffer, place, 0, store.bytes, value))
+        found.setdefault((target, store.barrier, stage, turn), []).append(
+            (store.buffer, place, 0, store.bytes, value)
+        )
 
     def _vector(self, operand: Operand, event: Event, rank: int) -> NDArray[np.int64]:
         """Evaluate an operand for all clusters."""
@@ -200,7 +219,7 @@ class Expectation:
             raise NotFollowed("an offset, mask or rank depends on the cluster")
         return int(self._vector(operand, event, rank)[0])
 
-    def _box_check(self, spec: TensorMap, coordinates: list[NDArray[np.int64]], offset: int) -> Values:
+    def _box_check(self, spec: TensorMap, coordinates: list[NDArray[np.int64]], offset: int) -> Checks:
         """Give the check of a box at an offset of its stage, for the coordinates of every cluster."""
         counts = spec.box_elements
         inside = np.ones(len(self.clusters), bool)
@@ -211,30 +230,35 @@ class Expectation:
             address += start * spec.byte_strides[dim]
         if not inside.all() or (address % 4).any():
             raise NotFollowed("boxes that lie partly out of bounds, or off the word grid")
-        weight, shifted = self._box_sums(spec, offset)
-        first = (address // 4).astype(np.uint64) & MASK
-        return (pattern(first) * np.uint64(weight) + np.uint64(shifted)) & MASK
-
-    def _box_sums(self, spec: TensorMap, offset: int) -> tuple[int, int]:
-        """Give the sum of a box's weights, and of its words' shifts from the first word times their weights."""
-        key = (spec.name, offset)
-        if key not in self._boxes:
-            place = smem_words(spec, offset)
-            weight = weights(int(place.max()) + 1)[place]
-            shift = (word_shifts(spec) * np.uint64(FACTOR)) & MASK
-            self._boxes[key] = (_total(weight), _total(shift * weight & MASK))
-        return self._boxes[key]
+        first = address // 4
+        known = self._boxes.setdefault((spec.name, offset), {})
+        if missing := sorted(set(first.tolist()) - known.keys()):
+            known.update(zip(missing, _box_checks(spec, offset, missing), strict=True))
+        return np.array([known[place] for place in first.tolist()], np.uint64)
 
 
-def word_shifts(spec: TensorMap) -> Values:
+def _box_checks(spec: TensorMap, offset: int, first: list[int]) -> list[int]:
+    """Give the check of the boxes that begin at some words of global memory, at one offset of a stage."""
+    places, shifts = smem_words(spec, offset), word_shifts(spec)
+    weight = weights(int(places.max()) + 1)[places]
+    rows = max(1, BATCH_WORDS // len(shifts))
+    found: list[int] = []
+    for k in range(0, len(first), rows):
+        begin = np.array(first[k : k + rows], np.uint64).astype(np.uint32)
+        words = mix(begin[:, None] + shifts[None, :])
+        found += (words * weight).sum(axis=1, dtype=np.uint64).tolist()
+    return found
+
+
+def word_shifts(spec: TensorMap) -> Words:
     """Give how many words each word of a box, innermost first, lies behind its first one in global memory."""
     counts = list(spec.box_elements)
     if counts[0] * spec.element_bytes % 4 or any(stride % 4 for stride in spec.byte_strides[1:]):
         raise NotFollowed("rows that are not whole words")
-    shifts = np.arange(counts[0] * spec.element_bytes // 4, dtype=np.uint64)
+    shifts = np.arange(counts[0] * spec.element_bytes // 4, dtype=np.uint32)
     for dim in range(1, spec.rank):
         step = spec.element_strides[dim] if spec.element_strides else 1
-        outer = np.arange(counts[dim], dtype=np.uint64) * np.uint64(step * spec.byte_strides[dim] // 4)
+        outer = np.arange(counts[dim], dtype=np.uint32) * np.uint32(step * spec.byte_strides[dim] // 4)
         shifts = (outer[:, None] + shifts[None, :]).reshape(-1)
     return shifts
 

@@ -1,4 +1,4 @@
-"""Which SMs share a GPC and a TPC, found by launching clusters. Imports the standard library and numpy only."""
+"""Which SMs share a GPC and a TPC, found by launching clusters. Imports standard library and numpy only."""
 
 from __future__ import annotations
 
@@ -9,11 +9,14 @@ from typing import Any
 
 import numpy as np
 
-from hw_validate.driver import Shape
+from hw_validate.driver import DriverError, Shape
 from hw_validate.launch import Session
 
 SIZES = (16, 8, 4, 2)
+ODD_SIZES = (14, 12, 10, 6)
+"""Sizes that leave other SMs of a GPC over than powers of two do, so that all its SMs meet at some time."""
 ROUNDS = 40
+ODD_ROUNDS = 10
 SPIN_CYCLES = 30_000
 BIG_SHARED = 200 * 1024
 LATENCY_LOADS = 32
@@ -32,9 +35,9 @@ def probe_floorplan(session: Session, limit: float = 60.0) -> dict[str, Any]:
     count = session.device.attribute("MULTIPROCESSOR_COUNT")
     groups, pairs = list(range(count)), Counter[tuple[int, int]]()
     seen: dict[int, list[int]] = {}
-    for size in SIZES:
+    for size in (*SIZES, *ODD_SIZES):
         appeared: set[int] = set()
-        for _ in range(ROUNDS):
+        for _ in range(ROUNDS if size in SIZES else ODD_ROUNDS):
             for members in _members(session, size, limit):
                 appeared.update(members)
                 _join(groups, members)
@@ -68,7 +71,10 @@ def _members(session: Session, size: int, limit: float) -> Iterable[list[int]]:
     """Launch one wave of clusters and give the SMs of each."""
     device, function = session.device, session.probe("members", BIG_SHARED)
     one = Shape((size, 1, 1), (size, 1, 1), 32, BIG_SHARED)
-    clusters = device.max_clusters(function, one)
+    try:
+        clusters = device.max_clusters(function, one)
+    except DriverError:
+        return []
     if clusters < 1:
         return []
     place = device.allocate(4 * clusters * size)
@@ -88,7 +94,12 @@ def pair_latencies(session: Session, size: int = 16, limit: float = 60.0) -> dic
     if clusters < 1:
         return {"size": size, "clusters": []}
     sms, cycles = device.allocate(4 * clusters * size), device.allocate(4 * clusters * size * size)
-    values = [ctypes.c_uint64(sms), ctypes.c_uint64(cycles), ctypes.c_uint32(size), ctypes.c_uint32(LATENCY_LOADS)]
+    values = [
+        ctypes.c_uint64(sms),
+        ctypes.c_uint64(cycles),
+        ctypes.c_uint32(size),
+        ctypes.c_uint32(LATENCY_LOADS),
+    ]
     device.launch(function, Shape((size * clusters, 1, 1), one.cluster, 32, BIG_SHARED), values)
     device.wait(limit)
     names = device.read(sms, (clusters, size), np.uint32)

@@ -65,7 +65,9 @@ class Session:
             except DriverError as error:
                 if error.code not in BAD_IMAGE or shutil.which("nvcc") is None:
                     raise
-                self._modules[key] = self.device.load(_compile_here(self.bundle / entry["source"], entry["defines"]))
+                self._modules[key] = self.device.load(
+                    _compile_here(self.bundle / entry["source"], entry["defines"])
+                )
         return self._modules[key]
 
     def probe(self, name: str, shared_bytes: int = 0) -> Any:
@@ -128,7 +130,9 @@ class Session:
         one = Shape(cluster, cluster, flow["threads"], flow["shared_bytes"])
         fitting = device.max_clusters(functions["timed"], one)
         if fitting < 1:
-            raise ValueError(f"no cluster of {size} with {flow['shared_bytes']} B of shared memory fits on this GPU")
+            raise ValueError(
+                f"no cluster of {size} with {flow['shared_bytes']} B of shared memory fits on this GPU"
+            )
         wanted = fitting if flow["grid"] == "fill" else flow["grid"] // size
         launched = fitting if flow["subset"] else wanted
         shape = Shape((cluster[0] * launched, *cluster[1:]), cluster, flow["threads"], flow["shared_bytes"])
@@ -138,8 +142,13 @@ class Session:
         table, quota = self._groups(flow)
         groups = device.allocate(4 * len(table))
         device.write(groups, table)
-        maps = [device.tensor_map(item, self.allocation(item["memory"]) + item["base"]) for item in flow["maps"]]
-        tail = np.array([out, groups, tickets], np.uint64).tobytes() + np.array([wanted, quota], np.uint32).tobytes()
+        maps = [
+            device.tensor_map(item, self.allocation(item["memory"]) + item["base"]) for item in flow["maps"]
+        ]
+        tail = (
+            np.array([out, groups, tickets], np.uint64).tobytes()
+            + np.array([wanted, quota], np.uint32).tobytes()
+        )
         blob = b"".join(maps or [bytes(128)]) + tail
         parameters = np.frombuffer(blob + bytes(-len(blob) % 64), np.uint8).copy()
         stream = device.stream if number == 0 else device.call("cuStreamCreate", 1)
@@ -177,7 +186,9 @@ class Session:
             device.wait(limit, item.stream)
         elapsed = device.elapsed(begin, end)
         read = [device.read(item.out, item.out_shape, np.uint64) for item in flows]
-        return [records.decode(words, item.flow["warps"]) for words, item in zip(read, flows, strict=True)], elapsed
+        return [
+            records.decode(words, item.flow["warps"]) for words, item in zip(read, flows, strict=True)
+        ], elapsed
 
     @contextlib.contextmanager
     def prepared(self, point: dict[str, Any]) -> Any:
@@ -225,7 +236,10 @@ class Session:
 
 
 def _placement(flows: list[Prepared]) -> dict[str, Any]:
-    return {"clusters": [item.clusters for item in flows], "max_clusters": [item.max_clusters for item in flows]}
+    return {
+        "clusters": [item.clusters for item in flows],
+        "max_clusters": [item.max_clusters for item in flows],
+    }
 
 
 def _compile_here(source: Path, defines: list[str]) -> bytes:
@@ -233,5 +247,7 @@ def _compile_here(source: Path, defines: list[str]) -> bytes:
     with tempfile.TemporaryDirectory() as folder:
         target = Path(folder) / "flow.cubin"
         command = ["nvcc", "-cubin", "-gencode=arch=compute_90a,code=sm_90a", "-std=c++17", "-o", str(target)]
-        subprocess.run([*command, *(f"-D{name}" for name in defines), str(source)], check=True, capture_output=True)
+        subprocess.run(
+            [*command, *(f"-D{name}" for name in defines), str(source)], check=True, capture_output=True
+        )
         return target.read_bytes()

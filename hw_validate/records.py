@@ -72,8 +72,14 @@ def hangs(run: Run, flow: dict[str, Any]) -> list[dict[str, Any]]:
     for row, warp in np.argwhere(table[:, :, STATUS] != 0):
         status, at = int(table[row, warp, STATUS]), int(table[row, warp, AT])
         site = flow["sites"][status >> 32 & 0x7FFFFFFF]
-        place = {"cluster": int(run.cta[row]) // size, "rank": int(run.cta[row]) % size, "sm": int(run.sm[row])}
-        found.append({**place, **site, "stage": status >> 8 & 0xFFFFFF, "parity": status & 255, "iteration": at})
+        place = {
+            "cluster": int(run.cta[row]) // size,
+            "rank": int(run.cta[row]) % size,
+            "sm": int(run.sm[row]),
+        }
+        found.append(
+            {**place, **site, "stage": status >> 8 & 0xFFFFFF, "parity": status & 255, "iteration": at}
+        )
     return found[:HANGS_KEPT]
 
 
@@ -118,7 +124,7 @@ def verify(run: Run, flow: dict[str, Any]) -> dict[str, Any]:
         if values is None:
             continue
         part = table[:, role["first_warp"] : role["first_warp"] + role["warps"]]
-        sums = part[:, :, CHECK].sum(axis=1) & np.uint64(0xFFFFFFFF)
+        sums = part[:, :, CHECK].sum(axis=1)
         for cta, got in zip(run.cta, sums, strict=True):
             cluster, rank = divmod(int(cta), size)
             if cluster >= len(values) or values[cluster][rank] is None:
@@ -126,7 +132,12 @@ def verify(run: Run, flow: dict[str, Any]) -> dict[str, Any]:
             compared += 1
             if int(got) != values[cluster][rank]:
                 wrong.append({"role": role["name"], "cluster": cluster, "rank": rank, "got": int(got)})
-    return {"verified": not wrong and compared > 0, "compared": compared, "mismatches": len(wrong), "wrong": wrong[:8]}
+    return {
+        "verified": not wrong and compared > 0,
+        "compared": compared,
+        "mismatches": len(wrong),
+        "wrong": wrong[:8],
+    }
 
 
 def summary(runs: list[Run], event_ms: list[float], flow: dict[str, Any]) -> dict[str, Any]:

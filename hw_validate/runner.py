@@ -46,13 +46,19 @@ def main(arguments: list[str] | None = None) -> int:
 
 
 def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("bundle", type=Path, help="folder with plan.json and the cubins")
     parser.add_argument("out", type=Path, help="JSON lines; rows are appended")
     parser.add_argument("--only", default="", help="regular expression that a point's id or label must match")
-    parser.add_argument("--budget", type=float, default=0.0, help="stop after so many seconds, between points")
+    parser.add_argument(
+        "--budget", type=float, default=0.0, help="stop after so many seconds, between points"
+    )
     parser.add_argument("--limit", type=float, default=10.0, help="seconds that one launch may take")
-    parser.add_argument("--single", default="", help="warm and launch this point once, for a profiler; no row")
+    parser.add_argument(
+        "--single", default="", help="warm and launch this point once, for a profiler; no row"
+    )
     parser.add_argument("--no-probe", action="store_true", help="leave the floorplan probe out")
     parser.add_argument("--child", action="store_true", help=argparse.SUPPRESS)
     return parser
@@ -70,8 +76,20 @@ def _refusing(work: Any) -> int:
 def _supervise(options: argparse.Namespace) -> int:
     """Start a child, and a fresh one whenever one is lost, until all points have a row."""
     begin = time.monotonic()
-    command = [sys.executable, str(Path(__file__).resolve()), str(options.bundle), str(options.out), "--child"]
-    command += ["--only", options.only, "--limit", str(options.limit), *(["--no-probe"] if options.no_probe else [])]
+    command = [
+        sys.executable,
+        str(Path(__file__).resolve()),
+        str(options.bundle),
+        str(options.out),
+        "--child",
+    ]
+    command += [
+        "--only",
+        options.only,
+        "--limit",
+        str(options.limit),
+        *(["--no-probe"] if options.no_probe else []),
+    ]
     lines, in_a_row = -1, 0
     while in_a_row < MOST_LOST_IN_A_ROW:
         left = options.budget - (time.monotonic() - begin) if options.budget else 0.0
@@ -120,7 +138,9 @@ def _lost_point(out: Path, why: str, status: str = "error") -> bool:
         return False
     _current_file(out).unlink()
     if state["id"] != FLOORPLAN:
-        _append(out, {"row": "point", "id": state["id"], "label": "", "status": status, "hang": [], "error": why})
+        _append(
+            out, {"row": "point", "id": state["id"], "label": "", "status": status, "hang": [], "error": why}
+        )
     else:
         _append(out, {"row": "floorplan", "error": why})
     return True
@@ -173,15 +193,30 @@ def _measure(session: Session, point: dict[str, Any], options: argparse.Namespac
     launches = point["warm"] + point["repeats"] + 2
     _note_current(options.out, point["id"], GRACE_SECONDS + options.limit * launches)
     begin = time.monotonic()
-    row = {"row": "point", "id": point["id"], "label": point["label"], "hash": point["hash"], "uuid": session.device.uuid}
+    row = {
+        "row": "point",
+        "id": point["id"],
+        "label": point["label"],
+        "hash": point["hash"],
+        "uuid": session.device.uuid,
+    }
     try:
         row |= session.run(point, options.limit)
     except TimeLimit as error:
         row |= {"status": "hang", "hang": [], "error": str(error), "lost": True}
     except DriverError as error:
-        row |= {"status": "error", "error": str(error), "trace": traceback.format_exc(), "lost": error.code in LOST}
+        row |= {
+            "status": "error",
+            "error": str(error),
+            "trace": traceback.format_exc(),
+            "lost": error.code in LOST,
+        }
     except Exception as error:  # a row says what happened, and the other points are still measured
-        row |= {"status": "error", "error": f"{type(error).__name__}: {error}", "trace": traceback.format_exc()}
+        row |= {
+            "status": "error",
+            "error": f"{type(error).__name__}: {error}",
+            "trace": traceback.format_exc(),
+        }
     row["tags"] = point.get("tags", {})
     row["kernels"] = [flow["timed"] for flow in point["flows"]]
     row["seconds"] = round(time.monotonic() - begin, 3)
@@ -197,7 +232,9 @@ def _single(options: argparse.Namespace) -> int:
         print(f"no point {options.single!r} in {options.bundle}", file=sys.stderr)
         return EXIT_NO_DEVICE
     device = Device()
-    groups = next((row["groups"] for row in _rows(options.out) if row.get("row") == "floorplan"), [])
+    groups: list[list[int]] = next(
+        (row["groups"] for row in _rows(options.out) if row.get("row") == "floorplan"), []
+    )
     session = Session(device, options.bundle, plan, groups)
     with session.prepared(point) as flows:
         for _ in range(point["warm"]):
@@ -264,9 +301,18 @@ def _note_current(out: Path, name: str, seconds: float) -> None:
 def _progress(number: int, total: int, row: dict[str, Any], begin: float) -> None:
     left = (time.monotonic() - begin) / number * (total - number)
     first = row["flows"][0] if row["status"] == "ok" else {}
-    figures = f"{first['cycles']:.0f} cycles, spread {first['spread']:.1%}" if first else str(row.get("error", row.get("hang")))
-    checked = {True: "data right", False: "DATA WRONG", None: "data not checked"}.get(first.get("check", {}).get("verified"))
-    print(f"[{number}/{total}] {row['label']}: {row['status']}, {figures}, {checked}; {left:.0f} s left", file=sys.stderr)
+    figures = (
+        f"{first['cycles']:.0f} cycles, spread {first['spread']:.1%}"
+        if first
+        else str(row.get("error", row.get("hang")))
+    )
+    checked = {True: "data right", False: "DATA WRONG", None: "data not checked"}.get(
+        first.get("check", {}).get("verified")
+    )
+    print(
+        f"[{number}/{total}] {row['label']}: {row['status']}, {figures}, {checked}; {left:.0f} s left",
+        file=sys.stderr,
+    )
 
 
 if __name__ == "__main__":

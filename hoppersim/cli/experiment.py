@@ -53,7 +53,7 @@ def experiment(
     if name == LIST:
         _list()
         return
-    from hoppersim.cli.options import open_machine
+    from hoppersim.cli.options import announce_compilation, open_machine
     from hoppersim.cli.render import console
     from hoppersim.experiments.registry import find_study
     from hoppersim.experiments.runner import run_study
@@ -62,6 +62,7 @@ def experiment(
     study = find_study(name)
     request = MachineRequest(preset, tuple(settings or ()), floorplan)
     points = study.points(open_machine(preset, settings, floorplan), quick)
+    announce_compilation()
     started = time.monotonic()
     with _progress(study.name, len(points)) as advance:
         rows = run_study(study, request, points, jobs if jobs is not None else usable_cores(), advance)
@@ -129,8 +130,15 @@ class _progress:  # noqa: N801 - reads as a function where it is used
         from hoppersim.cli.render import console
 
         columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
+        screen = console(stderr=True)
+        # A bar in a file or a pipe would only leave empty lines there.
         self._bar = Progress(
-            *columns, TextColumn("left"), Left(), console=console(stderr=True), transient=True
+            *columns,
+            TextColumn("left"),
+            Left(),
+            console=screen,
+            transient=True,
+            disable=not screen.is_terminal,
         )
         self._task = self._bar.add_task(name, total=total)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -36,6 +37,14 @@ def open_machine(preset: str, settings: list[str] | None = None, floorplan: str 
     from hoppersim.machine.loading import load_machine
 
     return load_machine(preset, settings or (), floorplan)
+
+
+def announce_compilation() -> None:
+    """Tell a user who watches why the first use takes longer."""
+    from hoppersim.engine.compiled.fabric import is_compiled
+
+    if sys.stderr.isatty() and not is_compiled():
+        typer.echo("Compiling the simulator for this machine; the next run starts at once.", err=True)
 
 
 def require_fabric(fabric: str) -> str:

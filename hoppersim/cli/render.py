@@ -39,7 +39,7 @@ def result_table(results: Sequence[Result], names: Sequence[str]) -> Table:
     for name in names:
         table.add_column(escape(name), justify="right")
     for label, cells in _figures(results):
-        table.add_row(label, *(escape(cell) for cell in cells))
+        table.add_row(escape(label), *(escape(cell) for cell in cells))
     return table
 
 
@@ -76,5 +76,7 @@ def verdict_lines(verdict: Verdict) -> list[str]:
     """Write the difference and the verdict."""
     sign = "less" if verdict.difference_cycles > 0 else "more"
     cycles = f"{abs(verdict.difference_cycles):,.0f} cycles {sign}"
-    difference = f"{verdict.first} takes {cycles} than {verdict.second} ({verdict.speedup:.3f}x)."
-    return [difference, f"Verdict: {verdict.text}."]
+    lines = [f"{verdict.first} takes {cycles} than {verdict.second}."]
+    if verdict.per_byte:
+        lines.append("They deliver different amounts, so the verdict goes by time per byte.")
+    return [*lines, f"Verdict: {verdict.text}."]

@@ -46,9 +46,7 @@ def run(
     ] = "l2",
     pattern: Annotated[
         str | None,
-        typer.Option(
-            "--pattern", metavar="hot|sweep|one", help="Which tiles.", show_default="hot; sweep from hbm"
-        ),
+        typer.Option("--pattern", metavar="hot|sweep|one", help="Which tiles.", show_default="sweep"),
     ] = None,
     preset: Preset = DEFAULT_PRESET,
     settings: Settings = None,
@@ -76,7 +74,7 @@ def run(
 
       hoppersim run flow.toml --json > result.json
     """
-    from hoppersim.cli.options import open_machine, require_fabric
+    from hoppersim.cli.options import announce_compilation, open_machine, require_fabric
     from hoppersim.cli.target import CaseOptions, open_target
     from hoppersim.result.api import simulate
     from hoppersim.result.verdict import compare
@@ -86,7 +84,8 @@ def run(
     names = [target] if against is None else [target, against]
     works = [open_target(name, options) for name in names]
     machine = open_machine(preset, settings, floorplan)
-    require_fabric(fabric)
+    if require_fabric(fabric) == "compiled":
+        announce_compilation()
     results = [simulate(machine, work, fabric=fabric, max_cycles=max_cycles) for work in works]
     hung = any(result.hung for result in results)
     verdict = compare(results[0], results[1], (names[0], names[1])) if against and not hung else None

@@ -63,7 +63,7 @@ def make_case(mode: str, options: CaseOptions) -> Case:
     from hoppersim.program.case_spec import Case
 
     _choose("--memory", options.memory, ("l2", "hbm"))
-    pattern = options.pattern or ("sweep" if options.memory == "hbm" else "hot")
+    pattern = options.pattern or "sweep"
     _choose("--pattern", pattern, ("hot", "sweep", "one"))
     fields: dict[str, Any] = {name: value for name, value in options.numbers.items() if value is not None}
     fields["rows"], fields["row_bytes"] = parse_box(options.box or BOX_HINT)

@@ -1,14 +1,16 @@
 """Time: SimPy's clock, the fabric that computes ahead of it, and the barriers between the two.
 
 A *pump* hands the transfers of past ticks to the fabric, lets it advance as far as nothing can still be
-injected that would change the outcome, and posts what reached barriers. It runs after all ordinary events of
-its tick, again just before the first tick of which the fabric could still have unknown news.
+injected that would change the outcome, and posts what reached barriers. It runs just before the first tick of
+which the fabric could have unknown news, after all ordinary events of its own tick; no earlier, so that one
+call of the fabric covers many events.
 """
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections.abc import Callable, Generator
-from heapq import heappop, heappush
+from operator import attrgetter
 from typing import Any
 
 import simpy
@@ -36,9 +38,9 @@ class Clockwork:
         self.fabric = fabric
         self.barriers: list[LoggedBarrier] = []
         self.faults: list[tuple[int, MbarrierFault]] = []
-        self._pending: list[tuple[int, int, int, Transfer]] = []
-        self._sequence = 0
+        self._pending: list[Transfer] = []
         self._pump_at = FAR
+        self._quiet = fabric.lookahead + fabric.latest_unknown - 1
 
     def add_barrier(self, count: int) -> int:
         """Make a barrier and return its number."""
@@ -83,9 +85,8 @@ class Clockwork:
 
     def inject(self, transfer: Transfer) -> None:
         """Hand a transfer of this or a later tick to the fabric in due order."""
-        self._sequence += 1
-        heappush(self._pending, (transfer.tick, transfer.order, self._sequence, transfer))
-        self._pump_no_later_than(transfer.tick)
+        self._pending.append(transfer)
+        self._pump_no_later_than(transfer.tick + self._quiet)
 
     def _foresee(self, target: LoggedBarrier) -> None:
         """Schedule the first flip among the known entries; an earlier forecast becomes void."""
@@ -127,14 +128,17 @@ class Clockwork:
         if not self.fabric.idle:
             self._pump_no_later_than(max(now + 1, self.fabric.frontier + self.fabric.latest_unknown - 1))
         if self._pending:
-            self._pump_no_later_than(max(now + 1, self._pending[0][0]))
+            self._pump_no_later_than(self._pending[0].tick + self._quiet)
 
     def _commit_before(self, bound: int) -> None:
-        batch = []
-        while self._pending and self._pending[0][0] < bound:
-            batch.append(heappop(self._pending)[3])
-        if batch:
-            self.fabric.inject(batch)
+        """Hand over the transfers of ticks before `bound`: no other can come that precedes them."""
+        self._pending.sort(key=_IN_DUE_ORDER)
+        due = bisect_left(self._pending, bound, key=_TICK)
+        if due:
+            self.fabric.inject(self._pending[:due])
+            del self._pending[:due]
 
 
+_TICK = attrgetter("tick")
+_IN_DUE_ORDER = attrgetter("tick", "order")
 Process = Generator[simpy.Event, Any, None]

@@ -11,11 +11,12 @@ from typing import Literal
 import msgspec
 
 from hoppersim.errors import InputError
+from hoppersim.experiments.silicon import silicon_cycles
 from hoppersim.experiments.study import Column, Row, Study
 from hoppersim.machine.machine import Machine
 from hoppersim.program.case_spec import Case, Mode
 from hoppersim.program.cases import build_case
-from hoppersim.result.api import simulate
+from hoppersim.result.api import IllegalWorkError, simulate
 from hoppersim.result.schema import Result
 
 Memory = Literal["l2", "hbm"]
@@ -24,7 +25,7 @@ MEMORIES: tuple[Memory, ...] = ("l2", "hbm")
 MODES: tuple[Mode, ...] = ("unicast", "unicast_distinct", "multicast", "multicast_slices")
 MODE_NAMES = {
     "unicast": "unicast, shared tile",
-    "unicast_distinct": "unicast, own tiles",
+    "unicast_distinct": "unicast, distinct tiles",
     "multicast": "multicast, leader",
     "multicast_slices": "multicast, slices",
 }
@@ -73,6 +74,10 @@ def measure(machine: Machine, point: Point) -> Row:
     """Simulate one point; a cluster that the machine cannot hold gives a row that says so."""
     case = point.case
     row: Row = {
+        "machine": machine.name,
+        "sms_of_chip": machine.sm_count,
+        "cycles_per_second": machine.cycles_per_second,
+        "provisional": machine.provisional_count,
         "memory": case.memory,
         "mode": case.mode,
         "cluster": case.cluster,
@@ -80,12 +85,13 @@ def measure(machine: Machine, point: Point) -> Row:
         "stages": case.stages,
         "iterations": case.iterations,
         "bytes_per_cta": case.bytes_per_cta,
+        "status": "ok",
     }
     try:
         result = simulate(machine, build_case(case))
-    except InputError as error:
+    except (InputError, IllegalWorkError) as error:
         return row | dict.fromkeys(_FIGURES) | {"status": str(error)}
-    return row | _figures(result) | {"status": "ok"}
+    return row | _figures(result)
 
 
 _FIGURES = (
@@ -100,40 +106,39 @@ _FIGURES = (
     "chip_sm_bytes_per_cycle",
     "limiter",
     "limiter_share",
-    "bound_cycles",
-    "bound_link",
-    "bound_used_sm_bytes_per_cycle",
-    "bound_chip_sm_bytes_per_cycle",
     "l2_sectors",
     "dram_bytes",
-    "provisional",
+    "bound_merged_cycles",
+    "bound_merged_link",
+    "bound_unmerged_cycles",
+    "bound_unmerged_link",
+    "silicon_cycles",
 )
 
 
 def _figures(result: Result) -> Row:
-    bound = result.bounds
-    bound_rate = result.delivered_bytes / bound.merged_cycles if bound is not None else None
-    values = (
-        result.work_hash,
-        result.ctas,
-        result.sms_used,
-        result.cycles,
-        result.seconds * 1e6,
-        result.delivered_bytes,
-        result.rates.chip,
-        result.rates.used_sm,
-        result.rates.chip_sm,
-        result.limiter.name,
-        result.limiter.share,
-        bound.merged_cycles if bound is not None else None,
-        bound.merged_link if bound is not None else None,
-        bound_rate / result.sms_used if bound_rate is not None else None,
-        bound_rate / result.sms_of_chip if bound_rate is not None else None,
-        result.counters["lts__t_sectors_srcunit_tex_op_read.sum"],
-        result.counters["dram__bytes_read.sum"],
-        result.provisional,
-    )
-    return dict(zip(_FIGURES, values, strict=True))
+    row: Row = {
+        "work_hash": result.work_hash,
+        "ctas": result.ctas,
+        "sms_used": result.sms_used,
+        "cycles": result.cycles,
+        "microseconds": result.seconds * 1e6,
+        "delivered_bytes": result.delivered_bytes,
+        "chip_bytes_per_cycle": result.rates.chip,
+        "used_sm_bytes_per_cycle": result.rates.used_sm,
+        "chip_sm_bytes_per_cycle": result.rates.chip_sm,
+        "limiter": result.limiter.name,
+        "limiter_share": result.limiter.share,
+        "l2_sectors": result.counters["lts__t_sectors_srcunit_tex_op_read.sum"],
+        "dram_bytes": result.counters["dram__bytes_read.sum"],
+        "bound_merged_cycles": None,
+        "bound_merged_link": None,
+        "bound_unmerged_cycles": None,
+        "bound_unmerged_link": None,
+    }
+    if result.bounds is not None:
+        row |= {f"bound_{name}": value for name, value in msgspec.to_builtins(result.bounds).items()}
+    return row | {"silicon_cycles": silicon_cycles(result.work_hash)}
 
 
 def finding(rows: list[Row]) -> list[str]:
@@ -159,18 +164,19 @@ def _memory_finding(name: str, known: dict[tuple[str, int], Row]) -> list[str]:
     multicast, distinct = known["multicast", best], known["unicast_distinct", best]
     rates = [f"{row['used_sm_bytes_per_cycle']:.1f}" for row in (multicast, distinct)]
     text = (
-        f"{name}: multicast gains most in clusters of {best}: {gains[best]:.2f}x over tiles of one's own, "
+        f"{name}: multicast gains most in clusters of {best}: {gains[best]:.2f}x over distinct tiles, "
         f"{rates[0]} against {rates[1]} B/cycle per used SM; it is limited by {_limit(multicast)}, "
-        f"tiles of one's own by {_limit(distinct)}."
+        f"distinct tiles by {_limit(distinct)}."
     )
     lines = [text]
     shared = known.get(("unicast", best))
     if shared is not None:
-        lines.append(
-            f"{name}: over unicast of the same tile, which the LRC merges where it can, that is "
-            f"{shared['cycles'] / multicast['cycles']:.2f}x, with "
-            f"{shared['l2_sectors'] / multicast['l2_sectors']:.2f}x the L2 sectors read by unicast."
+        text = (
+            f"{name}: against unicast of the same tile, which the LRC merges where it can, it takes "
+            f"{multicast['cycles'] / shared['cycles']:.2f}x the time; unicast reads "
+            f"{shared['l2_sectors'] / multicast['l2_sectors']:.2f}x its L2 sectors."
         )
+        lines.append(text)
     top = max(known.values(), key=lambda row: row["chip_sm_bytes_per_cycle"])
     lines.append(
         f"{name}: the chip as a whole receives most with {MODE_NAMES[top['mode']]} in clusters of "
@@ -197,7 +203,7 @@ STUDY = Study(
         Column("chip_bytes_per_cycle", "chip B/cyc", ",.0f"),
         Column("used_sm_bytes_per_cycle", "used SM", ".1f"),
         Column("chip_sm_bytes_per_cycle", "chip SM", ".1f"),
-        Column("bound_used_sm_bytes_per_cycle", "bound", ".1f"),
+        Column("bound_merged_cycles", "bound", ",.0f"),
         Column("limiter", "limited by"),
         Column("limiter_share", "busy", ".0%"),
     ),

@@ -10,7 +10,7 @@ import hoppersim.experiments
 from hoppersim.errors import InputError
 from hoppersim.experiments.study import Study
 
-_MACHINERY = frozenset({"registry", "runner", "study"})
+_MACHINERY = frozenset({"registry", "runner", "silicon", "study"})
 
 
 def study_names() -> list[str]:

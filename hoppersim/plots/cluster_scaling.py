@@ -13,7 +13,14 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-_MEASURES = (("used_sm", "per used SM [B/cycle]"), ("chip_sm", "per SM of the chip [B/cycle]"))
+_MEASURES = (("sms_used", "per used SM [B/cycle]"), ("sms_of_chip", "per SM of the chip [B/cycle]"))
+_DOTS = (0, (1, 1))
+_BOUND_NAMES = {
+    "unicast": "bound, shared tile",
+    "unicast_distinct": "bound, distinct tiles",
+    "multicast": "bound, multicast",
+}
+"""Both ways of multicast have one bound."""
 
 
 def draw(study: Study, rows: Sequence[Row]) -> Figure:
@@ -23,48 +30,62 @@ def draw(study: Study, rows: Sequence[Row]) -> Figure:
 
     known = [row for row in rows if row["cycles"]]
     with mpl.rc_context(RC):
-        figure = Figure(figsize=(10, 7.2), layout="constrained")
+        figure = Figure(figsize=(10, 7.4), layout="constrained")
         axes = figure.subplots(2, 2, sharex=True, sharey="row")
         for column, memory in enumerate(MEMORIES):
             chosen = [row for row in known if row["memory"] == memory]
-            for line, (measure, label) in enumerate(_MEASURES):
-                _panel(axes[line][column], chosen, measure)
+            for line, (divisor, label) in enumerate(_MEASURES):
+                _panel(axes[line][column], chosen, divisor)
                 if column == 0:
                     axes[line][column].set_ylabel(f"delivered, {label}")
             axes[0][column].set_title(MEMORY_NAMES[memory])
             axes[1][column].set_xlabel("CTAs of a cluster")
-        _legend(figure, axes[0][0])
-        first = known[0] if known else None
-        box = f", {first['tile_bytes'] // 1024} KiB tiles, {first['stages']} stages" if first else ""
-        figure.suptitle(f"{study.title}{box}", color=INK)
+        if known:
+            _chip_axis(axes[1][1], known[0])
+            figure.suptitle(_title(study, known[0]), color=INK)
+        _legend(figure, axes[0][0], silicon=any(row["silicon_cycles"] for row in known))
     return figure
 
 
-def _panel(axes: Axes, rows: Sequence[Row], measure: str) -> None:
+def _title(study: Study, row: Row) -> str:
+    return f"{study.title}\n{row['machine']}, {row['tile_bytes'] // 1024} KiB tiles, {row['stages']} stages"
+
+
+def _panel(axes: Axes, rows: Sequence[Row], divisor: str) -> None:
     for (mode, name), look in zip(MODE_NAMES.items(), SERIES, strict=True):
         series = _series(rows, mode)
+        clusters = [row["cluster"] for row in series]
         if not series:
             continue
-        clusters = [row["cluster"] for row in series]
-        rates = [row[f"{measure}_bytes_per_cycle"] for row in series]
-        axes.plot(clusters, rates, label=name, zorder=3, **look.line)
-        bounds = [row[f"bound_{measure}_bytes_per_cycle"] for row in series]
-        if all(bound is not None for bound in bounds):
-            axes.plot(
-                clusters,
-                bounds,
+        axes.plot(
+            clusters, [_rate(row, "cycles", divisor) for row in series], label=name, zorder=3, **look.line
+        )
+        # What distinct tiles could gain from merging is no part of their idea.
+        bound = "bound_unmerged_cycles" if mode == "unicast_distinct" else "bound_merged_cycles"
+        bounds = [_rate(row, bound, divisor) for row in series]
+        axes.plot(clusters, bounds, color=look.colour, linewidth=1.2, linestyle=_DOTS, zorder=2)
+        if mode in _BOUND_NAMES and divisor == "sms_used":
+            axes.annotate(
+                _BOUND_NAMES[mode],
+                (clusters[-1], bounds[-1]),
+                xytext=(0, 2),
+                textcoords="offset points",
+                ha="right",
+                va="bottom",
+                fontsize=8,
                 color=look.colour,
-                linewidth=0.9,
-                alpha=0.75,
-                linestyle=(0, (1, 1)),
-                zorder=2,
             )
-        _silicon(axes, series, measure, look)
+        _silicon(axes, series, divisor, look)
     axes.set_xscale("log", base=2)
     ticks = sorted({row["cluster"] for row in rows})
     axes.set_xticks(ticks, [str(tick) for tick in ticks])
     axes.minorticks_off()
     axes.set_ylim(bottom=0)
+
+
+def _rate(row: Row, cycles: str, divisor: str) -> float:
+    """Give delivered bytes over a time and a number of SMs [B/cycle]; not a number where there is no time."""
+    return row["delivered_bytes"] / row[cycles] / row[divisor] if row[cycles] else float("nan")
 
 
 def _series(rows: Sequence[Row], mode: str) -> list[Row]:
@@ -77,12 +98,12 @@ def _series(rows: Sequence[Row], mode: str) -> list[Row]:
     return first + sorted(own, key=lambda row: row["cluster"])
 
 
-def _silicon(axes: Axes, series: Sequence[Row], measure: str, look: Series) -> None:
-    known = [row for row in series if row.get(f"silicon_{measure}_bytes_per_cycle")]
+def _silicon(axes: Axes, series: Sequence[Row], divisor: str, look: Series) -> None:
+    known = [row for row in series if row["silicon_cycles"]]
     axes.scatter(
         [row["cluster"] for row in known],
-        [row[f"silicon_{measure}_bytes_per_cycle"] for row in known],
-        s=75,
+        [_rate(row, "silicon_cycles", divisor) for row in known],
+        s=90,
         facecolors="none",
         edgecolors=look.colour,
         marker=look.marker,
@@ -90,10 +111,20 @@ def _silicon(axes: Axes, series: Sequence[Row], measure: str, look: Series) -> N
     )
 
 
-def _legend(figure: Figure, axes: Axes) -> None:
+def _chip_axis(axes: Axes, row: Row) -> None:
+    """Add the rate of the whole chip on the right."""
+    factor = row["sms_of_chip"] * row["cycles_per_second"] / 1e12
+    right = axes.secondary_yaxis("right", functions=(lambda rate: rate * factor, lambda rate: rate / factor))
+    right.set_ylabel("whole chip [TB/s]")
+
+
+def _legend(figure: Figure, axes: Axes, *, silicon: bool) -> None:
     from matplotlib.lines import Line2D
 
     handles, labels = axes.get_legend_handles_labels()
-    handles.append(Line2D([], [], color=MUTED, linewidth=0.9, linestyle=(0, (1, 1))))
-    labels.append("bound of each (merged reads)")
-    figure.legend(handles, labels, loc="outside lower center", ncols=len(labels))
+    handles.append(Line2D([], [], color=MUTED, linewidth=1.2, linestyle=_DOTS))
+    labels.append("bound")
+    if silicon:
+        handles.append(Line2D([], [], color=MUTED, linestyle="", marker="o", markersize=9, fillstyle="none"))
+        labels.append("measured on silicon")
+    figure.legend(handles, labels, loc="outside lower center", ncols=3)

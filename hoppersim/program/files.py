@@ -32,7 +32,8 @@ def load_work(path: str | Path) -> Work:
     """
     path = Path(path)
     try:
-        return parse_work(_read(path), _suffix(path))
+        suffix = _suffix(path)
+        return parse_work(_read(path), suffix)
     except InputError as error:
         if error.field.startswith(str(path)):
             raise
@@ -61,7 +62,7 @@ def save_work(work: Work, path: str | Path) -> None:
 
 
 def parse_work(text: str, suffix: str = ".toml") -> Work:
-    """Read a work from the text of a file.
+    """Read a work from the text of a file; a table `about` may hold notes of any kind, which are left aside.
 
     Raises
     ------
@@ -70,6 +71,7 @@ def parse_work(text: str, suffix: str = ".toml") -> Work:
     """
     document = _parse(text, suffix)
     version = document.pop("language", LANGUAGE_VERSION)
+    document.pop("about", None)
     if version != LANGUAGE_VERSION:
         rule = f"this version reads language {LANGUAGE_VERSION}"
         raise InputError("language", version, rule, LANGUAGE_VERSION)

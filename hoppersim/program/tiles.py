@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from math import prod
+from math import gcd, lcm, prod
 from typing import NamedTuple
 
 import numpy as np
@@ -46,15 +46,20 @@ def loop_steps(operands: Sequence[Operand], loops: Sequence[For]) -> Steps:
     used = [name for name in by_name if any(_step(operand, name) for operand in operands)]
     repeats = prod(loop.n for loop in loops) // max(1, prod(by_name[name].n for name in used))
     columns = [np.zeros(1, np.int64) for _ in operands]
+    weights = np.full(1, repeats, np.int64)
     for name in used:
-        trips = np.arange(by_name[name].n, dtype=np.int64)
+        count = by_name[name].n
+        trips = np.arange(_period(operands, name, count), dtype=np.int64)
+        weights = (weights[:, None] * ((count - 1 - trips) // len(trips) + 1)).ravel()
         columns = [
             (column[:, None] + _step(operand, name) * trips).ravel()
             for column, operand in zip(columns, operands, strict=True)
         ]
     columns = [_wrapped(column, operand) for column, operand in zip(columns, operands, strict=True)]
-    _, first, counts = np.unique(_packed(columns), return_index=True, return_counts=True)
-    return Steps(tuple(column[first] for column in columns), counts.astype(np.int64) * repeats)
+    _, first, place = np.unique(_packed(columns), return_index=True, return_inverse=True)
+    counts = np.zeros(len(first), np.int64)
+    np.add.at(counts, place, weights)
+    return Steps(tuple(column[first] for column in columns), counts)
 
 
 def operand_values(operand: Operand, steps: Ints, cluster: int, rank: int) -> Ints:
@@ -99,6 +104,17 @@ def box_tiles(tensor_map: TensorMap, base_address: int, coordinates: Sequence[In
 
 def _step(operand: Operand, name: str) -> int:
     return operand.loops.get(name, 0) if isinstance(operand, Affine) else 0
+
+
+def _period(operands: Sequence[Operand], name: str, trips: int) -> int:
+    """Give the trips after which a loop repeats what it adds to all operands, at most all of them."""
+    period = 1
+    for operand in operands:
+        if isinstance(operand, Affine) and operand.loops.get(name):
+            if not operand.wrap:
+                return trips
+            period = lcm(period, operand.wrap // gcd(operand.loops[name], operand.wrap))
+    return min(period, trips)
 
 
 def _wrapped(values: Ints, operand: Operand) -> Ints:

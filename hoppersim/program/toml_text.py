@@ -26,7 +26,7 @@ def write_toml(document: Mapping[str, Any], outline: frozenset[str]) -> str:
 
 def _table(table: Mapping[str, Any], path: tuple[str, ...], outline: frozenset[str]) -> list[str]:
     """Write a table's own values, then the tables below it, each under its heading."""
-    below = {key: value for key, value in table.items() if key in outline}
+    below = {key: value for key, value in table.items() if key in outline and value}
     own = {key: value for key, value in table.items() if key not in below}
     lines = [f"{_key(key)} = {_value(value, 0)}" for key, value in _short_first(own)]
     for key, value in below.items():

@@ -8,12 +8,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hoppersim.program.canonical import work_hash
-from hoppersim.result.bound import work_bounds
-from hoppersim.result.conservation import check_bound, check_conservation
+from hoppersim.result.bound import forecast
+from hoppersim.result.conservation import check_bound, check_conservation, check_loads
 from hoppersim.result.counters import totals
 from hoppersim.result.hang import hang_report
 from hoppersim.result.limiter import find_limiter, issue_cycles, link_use
-from hoppersim.result.schema import GpcFigures, Rates, Result, SmFigures, Speed
+from hoppersim.result.schema import Bounds, GpcFigures, Rates, Result, SmFigures, Speed
 from hoppersim.units import SECTOR_BYTES, TICKS_PER_CYCLE, to_cycles
 
 if TYPE_CHECKING:
@@ -33,11 +33,7 @@ def build_result(machine: Machine, work: Work, output: RunOutput) -> Result:
         If bytes were not conserved, or the run beat its bound.
     """
     cycles, window = _times(output)
-    bounds = None if output.hung else work_bounds(machine, work)
-    if not output.hung:
-        check_conservation(output.counters)
-        if bounds is not None:
-            check_bound(window, bounds)
+    bounds = None if output.hung else _checked_bounds(machine, work, output, window)
     per_sm = _per_sm(machine, output)
     delivered = sum(figures.bytes for figures in per_sm)
     links = link_use(output.counters, max(1, round(window * TICKS_PER_CYCLE)))
@@ -67,6 +63,16 @@ def build_result(machine: Machine, work: Work, output: RunOutput) -> Result:
         per_gpc=_per_gpc(machine, output, window),
         per_sm=per_sm,
     )
+
+
+def _checked_bounds(machine: Machine, work: Work, output: RunOutput, window: float) -> Bounds | None:
+    """Check a completed run against what its traffic says, and give its bound."""
+    check_conservation(output.counters)
+    loaded, bounds = forecast(machine, work)
+    check_loads(output.counters, loaded)
+    if bounds is not None:
+        check_bound(window, bounds)
+    return bounds
 
 
 def _times(output: RunOutput) -> tuple[float, float]:

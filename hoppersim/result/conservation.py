@@ -42,14 +42,15 @@ def check_conservation(counters: Counters) -> None:
         )
 
 
-def check_delivery(delivered: int, expected: int) -> None:
-    """Refuse a completed run that delivered other bytes than its program asked for.
+def check_loads(counters: Counters, expected: int) -> None:
+    """Refuse a completed run whose loads delivered other bytes than its program asks for.
 
     Raises
     ------
     InternalError
         If the figures differ.
     """
+    delivered = total(counters, "sm.bytes_in_self") + total(counters, "sm.bytes_in_multicast")
     _equal("bytes that the program loads", expected, "delivered", delivered)
 
 

@@ -7,50 +7,55 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from hoppersim.engine.output import BarrierState, RoleState, RunOutput
 
-_MOST_LINES = 40
+_MOST_KINDS = 12
 
 
 def hang_report(output: RunOutput) -> tuple[str, ...]:
-    """Describe every role that waits, one line each, then the barriers that they wait for."""
-    lines = [_role_line(output, role) for role in output.roles]
-    waited = {(role.cta, role.barrier, role.stage) for role in output.roles}
-    lines += [
-        _barrier_line(output, barrier)
-        for barrier in output.barriers
-        if (barrier.cta, barrier.barrier, barrier.stage) in waited
-    ]
-    if len(lines) > _MOST_LINES:
-        left = len(lines) - _MOST_LINES
-        lines = [*lines[:_MOST_LINES], f"and {left} more of the kind"]
+    """Describe what waits, one line for each kind of wait, with the first CTA of the kind by name."""
+    states = {(state.cta, state.barrier, state.stage): state for state in output.barriers}
+    kinds: dict[str, list[RoleState]] = {}
+    for role in output.roles:
+        state = states.get((role.cta, role.barrier, role.stage))
+        kinds.setdefault(_wait(role, state), []).append(role)
+    lines = [_line(output, text, roles) for text, roles in kinds.items()]
+    if len(lines) > _MOST_KINDS:
+        return (*lines[:_MOST_KINDS], f"and {len(lines) - _MOST_KINDS} other kinds of wait")
     return tuple(lines)
 
 
-def _where(output: RunOutput, index: int) -> str:
-    cta = output.ctas[index]
-    return f"cluster {cta.cluster} rank {cta.rank} (SM {cta.sm})"
+def _line(output: RunOutput, text: str, roles: list[RoleState]) -> str:
+    cta = output.ctas[roles[0].cta]
+    others = f" and {len(roles) - 1} CTAs more" if len(roles) > 1 else ""
+    return f"cluster {cta.cluster} rank {cta.rank} on SM {cta.sm}{others}, {text}"
 
 
-def _role_line(output: RunOutput, role: RoleState) -> str:
+def _wait(role: RoleState, state: BarrierState | None) -> str:
     path = " > ".join(role.path)
-    if role.parity_waited < 0:
-        return f"{_where(output, role.cta)}, role {role.role}: stopped at {path}"
+    if role.parity_waited < 0 or state is None:
+        return f"role {role.role} at {path}: waits for the other threads"
     return (
-        f"{_where(output, role.cta)}, role {role.role}: waits for {role.barrier}[{role.stage}] to complete "
-        f"a phase of parity {role.parity_waited}, at {path}"
+        f"role {role.role} at {path}: waits for {role.barrier}[{role.stage}] to complete its phase "
+        f"{state.phase}; it still needs {_needs(state)} and has seen {_seen(state)}"
     )
 
 
-def _barrier_line(output: RunOutput, barrier: BarrierState) -> str:
+def _needs(state: BarrierState) -> str:
     needs = []
-    if barrier.pending:
-        needs.append(f"{barrier.pending} of {barrier.expected} arrivals")
-    if barrier.tx > 0:
-        needs.append(f"{barrier.tx} bytes")
-    elif barrier.tx < 0:
-        needs.append(f"an expect_tx of {-barrier.tx} bytes that came unannounced")
-    seen = "; ".join(f"{who}: {arrivals} arrivals, {count} bytes" for _, who, arrivals, count in barrier.log)
-    name = f"{barrier.barrier}[{barrier.stage}]"
-    return (
-        f"{_where(output, barrier.cta)}, barrier {name} in phase {barrier.phase}: "
-        f"still needs {' and '.join(needs) or 'nothing'}; has seen {seen or 'nothing'}"
-    )
+    if state.pending:
+        needs.append(f"{state.pending} of {state.expected} arrivals")
+    if state.tx > 0:
+        needs.append(f"{state.tx} bytes")
+    elif state.tx < 0:
+        needs.append(f"an expect_tx of the {-state.tx} bytes that came unannounced")
+    return " and ".join(needs) or "nothing"
+
+
+def _seen(state: BarrierState) -> str:
+    """List what came in the present phase: arrivals, bytes announced, bytes delivered, by whom."""
+    parts = []
+    for _, who, arrivals, count in state.log:
+        if arrivals:
+            parts.append(f"{arrivals} arrival by {who}")
+        if count:
+            parts.append(f"{abs(count)} bytes {'announced' if count < 0 else 'delivered'} by {who}")
+    return ", ".join(parts) or "nothing"

@@ -13,14 +13,14 @@ CALIBRATED_ERROR = 0.05
 
 
 class Verdict(msgspec.Struct, frozen=True, kw_only=True):
-    """A comparison of two runs that deliver the same.
+    """A comparison of two runs; by time if both deliver the same bytes, else by time per byte.
 
     Attributes
     ----------
     difference_cycles
         Time of the second less time of the first [cycle]; positive when the first is faster.
     speedup
-        Time of the second over time of the first.
+        Time of the second over time of the first, or time per byte where `per_byte` is set.
     error
         Relative error allowed for.
     decided
@@ -35,6 +35,7 @@ class Verdict(msgspec.Struct, frozen=True, kw_only=True):
     second_cycles: float
     difference_cycles: float
     speedup: float
+    per_byte: bool
     error: float
     decided: bool
     text: str
@@ -54,14 +55,18 @@ def compare(first: Result, second: Result, names: tuple[str, str], error: float 
     """
     if error is None:
         error = UNCALIBRATED_ERROR if first.provisional or second.provisional else CALIBRATED_ERROR
+    per_byte = 0 < first.delivered_bytes != second.delivered_bytes > 0
     speedup = second.cycles / first.cycles
+    if per_byte:
+        speedup *= first.delivered_bytes / second.delivered_bytes
     ratio = max(speedup, 1 / speedup)
     decided = ratio - 1 > error
     winner, loser = names if speedup > 1 else names[::-1]
     if decided:
-        text = f"{winner} is {ratio:.2f}x as fast as {loser}"
+        text = f"{winner} is {ratio:.2f}x as fast as {loser}{' per byte' if per_byte else ''}"
     else:
-        text = f"undecided within {error:.0%}: the times differ by {ratio - 1:.1%}"
+        what = "times per byte" if per_byte else "times"
+        text = f"undecided within {error:.0%}: the {what} differ by {ratio - 1:.1%}"
     return Verdict(
         first=names[0],
         second=names[1],
@@ -69,6 +74,7 @@ def compare(first: Result, second: Result, names: tuple[str, str], error: float 
         second_cycles=second.cycles,
         difference_cycles=second.cycles - first.cycles,
         speedup=speedup,
+        per_byte=per_byte,
         error=error,
         decided=decided,
         text=text,

@@ -1,7 +1,6 @@
 // What every kernel uses: integer types, the shape of a wrapper, tensor maps as parameters, a role's report.
 
-using u32 = unsigned int;
-using u64 = unsigned long long;
+typedef unsigned int u32; typedef unsigned long long u64;
 #define DEVICE static __device__ __forceinline__
 struct __align__(64) TensorMap { u64 word[16]; };
 
@@ -10,4 +9,4 @@ struct __align__(64) TensorMap { u64 word[16]; };
 struct Launched { u64* out; const u32* sm_group; u32* tickets; u32 clusters, quota; };
 
 // What one warp of a role reports: times, the wait that passed its limit, a check of data, a sum of reads.
-struct Report { u64 chip, start, status, at; u32 check, sum; };
+struct Report { u64 chip, start, status, at, check, sum; };

@@ -12,22 +12,13 @@ DEVICE void hung(Report& r, u32 site, u32 stage, u32 parity, u32 at) {
     r.status = 1ull << 63 | (u64)site << 32 | stage << 8 | parity, r.at = at;
 }
 
-DEVICE void finish(const Report& r, u64* out) {
+DEVICE void finish(Report r, u64* out, bool many) {  // `many`: the whole warp has worked
     const u64 end = cycle(), chip_end = chip_time();
-    out[0] = r.start, out[1] = end, out[2] = r.chip, out[3] = chip_end, out[4] = r.status, out[5] = r.at, out[6] = r.check;
-}
-
-DEVICE u32 warp_sum(u32 value) {
-    for (int step = 16; step; step >>= 1) value += __shfl_xor_sync(0xffffffffu, value, step);
-    return value;
-}
-
-DEVICE void finish_warps(Report r, u64* out) {
-    const u64 end = cycle(), chip_end = chip_time();
-    r.check = warp_sum(r.check), r.sum = warp_sum(r.sum);
-    if (threadIdx.x % 32) return;
-    out[0] = r.start, out[1] = end, out[2] = r.chip, out[3] = chip_end, out[4] = r.status, out[5] = r.at, out[6] = r.check;
-    out[7] = r.sum;
+    for (int step = 16; many && step; step >>= 1)
+        r.check += __shfl_xor_sync(~0u, r.check, step), r.sum += __shfl_xor_sync(~0u, r.sum, step);
+    if (many && threadIdx.x % 32) return;
+    out[0] = r.start, out[1] = end, out[2] = r.chip, out[3] = chip_end, out[4] = r.status, out[5] = r.at;
+    out[6] = r.check, out[7] = r.sum;
 }
 
 DEVICE void spin(u32 cycles) {

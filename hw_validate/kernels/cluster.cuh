@@ -28,10 +28,6 @@ DEVICE bool elect() {
     return chosen;
 }
 
-DEVICE void leave() {
-    asm volatile("exit;");
-}
-
 DEVICE void sync_warp() {
     asm volatile("bar.warp.sync 0xffffffff;" ::: "memory");
 }

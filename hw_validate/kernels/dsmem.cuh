@@ -69,14 +69,11 @@ DEVICE Words<WIDTH> made_words(u32 offset) {  // what the stores write: a word s
 template <int WIDTH, int UNROLL, u32 BYTES, u32 THREADS>
 DEVICE u32 remote_load(u32 from, u32 thread) {
     u32 sum = 0;
-#pragma unroll 1
-    for (u32 at = thread * WIDTH; at < BYTES; at += THREADS * WIDTH * UNROLL) {
+    _Pragma("unroll 1") for (u32 at = thread * WIDTH; at < BYTES; at += THREADS * WIDTH * UNROLL) {
         Words<WIDTH> v[UNROLL] = {};
-#pragma unroll
-        for (int u = 0; u < UNROLL; ++u)
+        _Pragma("unroll") for (int u = 0; u < UNROLL; ++u)
             if (at + u * THREADS * WIDTH < BYTES) load_words(v[u], from + at + u * THREADS * WIDTH);
-#pragma unroll
-        for (int u = 0; u < UNROLL; ++u)
+        _Pragma("unroll") for (int u = 0; u < UNROLL; ++u)
             for (int k = 0; k < WIDTH / 4; ++k) sum += v[u].w[k];
     }
     return sum;
@@ -85,8 +82,7 @@ DEVICE u32 remote_load(u32 from, u32 thread) {
 template <int WIDTH, u32 BYTES, u32 THREADS>
 DEVICE u32 local_read(u32 from, u32 thread) {
     u32 sum = 0;
-#pragma unroll 4
-    for (u32 at = thread * WIDTH; at < BYTES; at += THREADS * WIDTH) {
+    _Pragma("unroll 4") for (u32 at = thread * WIDTH; at < BYTES; at += THREADS * WIDTH) {
         Words<WIDTH> v;
         own_words(v, from + at);
         for (int k = 0; k < WIDTH / 4; ++k) sum += v.w[k];
@@ -102,6 +98,5 @@ DEVICE void remote_store(u32 to, u32 thread) {
 
 template <int WIDTH, u32 BYTES, u32 THREADS>
 DEVICE void store_async(u32 to, u32 bar, u32 thread) {
-#pragma unroll 4
-    for (u32 at = thread * WIDTH; at < BYTES; at += THREADS * WIDTH) async_words(to + at, bar, made_words<WIDTH>(at));
+    _Pragma("unroll 4") for (u32 at = thread * WIDTH; at < BYTES; at += THREADS * WIDTH) async_words(to + at, bar, made_words<WIDTH>(at));
 }

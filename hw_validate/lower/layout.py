@@ -41,7 +41,11 @@ class Layout:
 
     def stamp_offset(self, role: str, name: str) -> int:
         """Give the word of a CTA's record at which the times of a stamp start (its count first)."""
-        return HEADER_WORDS + WARP_WORDS * (self.threads // 32) + (1 + STAMPS_KEPT) * self.stamps.index((role, name))
+        return (
+            HEADER_WORDS
+            + WARP_WORDS * (self.threads // 32)
+            + (1 + STAMPS_KEPT) * self.stamps.index((role, name))
+        )
 
 
 def lay_out(flow: Flow) -> Layout:
@@ -60,7 +64,9 @@ def lay_out(flow: Flow) -> Layout:
     for role in program.roles:
         first_warp[role.name] = warps
         warps += role.warps
-    stamps = tuple(dict.fromkeys((role.name, op.name) for role, op in _operations(program) if isinstance(op, Stamp)))
+    stamps = tuple(
+        dict.fromkeys((role.name, op.name) for role, op in _operations(program) if isinstance(op, Stamp))
+    )
     words = HEADER_WORDS + WARP_WORDS * warps + (1 + STAMPS_KEPT) * len(stamps)
     needed = scratch + SCRATCH_BYTES if flow.launch.sms != SmSet() else end
     return Layout(buffers, barriers, scratch, needed, first_warp, stamps, words, program.threads)

@@ -6,7 +6,8 @@ from collections.abc import Iterator
 
 from hoppersim.program.operations import Affine, For, Operand, Operation
 
-INT_LIMIT = 2**31
+Tables = dict[tuple[int, ...], str]
+"""Names of the tables by rank, by their values."""
 
 
 def affines_of(operation: Operation) -> Iterator[Affine]:
@@ -62,7 +63,7 @@ class Values:
     Entry values are collected in `entry` while the body is written; `tables` holds tables by rank.
     """
 
-    def __init__(self, prefix: str, tables: dict[tuple[int, ...], str]) -> None:
+    def __init__(self, prefix: str, tables: Tables) -> None:
         self.prefix = prefix
         self.tables = tables
         self.entry: list[str] = []
@@ -103,7 +104,9 @@ class Values:
         if operand.rank:
             terms.append(f"{operand.rank} * (int)rank" if not operand.wrap else f"{operand.rank}ull * rank")
         if operand.cluster:
-            terms.append(f"{operand.cluster} * (int)cluster" if not operand.wrap else f"{operand.cluster}ull * cluster")
+            terms.append(
+                f"{operand.cluster} * (int)cluster" if not operand.wrap else f"{operand.cluster}ull * cluster"
+            )
         total = " + ".join(terms)
         return f"(int)(({total}) % {operand.wrap}u)" if operand.wrap else total
 

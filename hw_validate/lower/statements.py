@@ -7,8 +7,25 @@ from typing import Any
 
 from hoppersim.program.operands import mask_ranks
 from hoppersim.program.operations import (
-    Arrive, BulkCopy, Compute, Exit, ExpectTx, Fence, For, LocalRead, Operand, Operation, RemoteLoad,
-    RemoteStore, StAsync, Stamp, StoreWait, Sync, TmaLoad, TmaStore, Wait,
+    Arrive,
+    BulkCopy,
+    Compute,
+    Exit,
+    ExpectTx,
+    Fence,
+    For,
+    LocalRead,
+    Operand,
+    Operation,
+    RemoteLoad,
+    RemoteStore,
+    Stamp,
+    StAsync,
+    StoreWait,
+    Sync,
+    TmaLoad,
+    TmaStore,
+    Wait,
 )  # fmt: skip
 from hw_validate.lower.context import Ring, RoleContext
 from hw_validate.lower.layout import STAMPS_KEPT
@@ -40,7 +57,7 @@ def write_loop(role: RoleContext, loop: For) -> list[str]:
     role.running = outer
     body += [step_text(operand, loop.name, name) for operand, name in advancing]
     body += _advance(ring)
-    lines += ["#pragma unroll 1", f"for (u32 {counter} = 0; {counter} < {loop.n}; ++{counter}) {{"]
+    lines.append(f'_Pragma("unroll 1") for (u32 {counter} = 0; {counter} < {loop.n}; ++{counter}) {{')
     return [*lines, *(f"    {line}" for line in body), "}"]
 
 
@@ -86,7 +103,11 @@ def _checks(role: RoleContext, barrier: str) -> list[str]:
 def _to_ranks(role: RoleContext, to: Operand, barrier: str, call: Callable[[str], str]) -> list[str]:
     """Write a remote operation for each rank of a mask: straight code for a constant, else a loop over bits."""
     if isinstance(to, int):
-        return [role.issue(call(f"in_rank({barrier}, {rank})")) for rank in mask_ranks(to)]
+        ranks = mask_ranks(to)
+        if len(ranks) > 2 and ranks == tuple(range(ranks[0], ranks[-1] + 1)):
+            each = role.issue(call(f"in_rank({barrier}, r)"))
+            return [f'_Pragma("unroll") for (u32 r = {ranks[0]}; r < {ranks[-1] + 1}; ++r) {each}']
+        return [role.issue(call(f"in_rank({barrier}, {rank})")) for rank in ranks]
     there = call(f"in_rank({barrier}, __ffs(mask) - 1)")
     return [role.issue(f"for (u32 mask = {role.value(to)}; mask; mask &= mask - 1) {there}")]
 
@@ -131,12 +152,18 @@ def _bulk_copy(role: RoleContext, copy: BulkCopy) -> list[str]:
     rank = role.value(copy.rank)
     target = f"in_rank({role.buffer(copy.destination, copy.destination_offset)}, {rank})"
     source = role.buffer(copy.source, copy.source_offset)
-    return [role.issue(f"bulk_copy({target}, {source}, {copy.bytes}, in_rank({role.barrier(copy.barrier)}, {rank}));")]
+    return [
+        role.issue(
+            f"bulk_copy({target}, {source}, {copy.bytes}, in_rank({role.barrier(copy.barrier)}, {rank}));"
+        )
+    ]
 
 
 def _remote_load(role: RoleContext, load: RemoteLoad) -> list[str]:
     shape = f"{load.width}, {load.unroll}, {load.bytes}, {role.threads}"
-    return [f"report.sum += remote_load<{shape}>(in_rank({role.buffer(load.buffer)}, {role.value(load.rank)}), {role.thread});"]
+    return [
+        f"report.sum += remote_load<{shape}>(in_rank({role.buffer(load.buffer)}, {role.value(load.rank)}), {role.thread});"
+    ]
 
 
 def _remote_store(role: RoleContext, store: RemoteStore) -> list[str]:
@@ -154,7 +181,9 @@ def _st_async(role: RoleContext, store: StAsync) -> list[str]:
 def _local_read(role: RoleContext, read: LocalRead) -> list[str]:
     size = role.program.buffer(read.buffer).bytes
     call = f"report.sum += local_read<{read.width}, {size}, {role.threads}>({role.buffer(read.buffer)}, {role.thread});"
-    return [call] if read.times == 1 else ["#pragma unroll 1", f"for (u32 k = 0; k < {read.times}; ++k) {call}"]
+    return (
+        [call] if read.times == 1 else [f'_Pragma("unroll 1") for (u32 k = 0; k < {read.times}; ++k) {call}']
+    )
 
 
 def _compute(role: RoleContext, compute: Compute) -> list[str]:

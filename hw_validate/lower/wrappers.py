@@ -9,9 +9,9 @@ from pathlib import Path
 KERNELS = Path(__file__).resolve().parent.parent / "kernels"
 FAMILIES = ("base", "clock", "mbarrier", "tma", "cluster", "fence", "dsmem", "check", "subset")
 _DEFINES = re.compile(r"^(?:DEVICE [\w<>]+ (\w+)\(|template <int WIDTH> struct (\w+))", re.MULTILINE)
-_STARTS = re.compile(r"^(?=using|#define|struct|template|(?<!>\n)DEVICE)", re.MULTILINE)
+_STARTS = re.compile(r"^(?=typedef|#define|struct|template|(?<!>\n)DEVICE)", re.MULTILINE)
 JOINED = 150
-"""Characters up to which a wrapper is written on one line of a stand-alone source."""
+"""Characters up to which the lines of a wrapper are filled in a stand-alone source."""
 
 
 @cache
@@ -36,7 +36,7 @@ def needed(text: str, *, joined: bool = False) -> str:
     text
         The kernel.
     joined
-        Write short wrappers on one line each.
+        Fill the lines of the wrappers.
     """
     wanted, before = set(re.findall(r"\w+", text)), 0
     while len(wanted) != before:
@@ -45,9 +45,23 @@ def needed(text: str, *, joined: bool = False) -> str:
             if names & wanted:
                 wanted |= set(re.findall(r"\w+", block))
     kept = [block for family, block, names in blocks() if family == "base" or names & wanted]
+    kept = [block for block in kept if _is_wide_enough(block, text)]
     return "\n".join(_join(block) if joined else block for block in kept)
 
 
+def _is_wide_enough(block: str, text: str) -> bool:
+    """Say whether a wrapper for words of one width serves a width that the kernel uses."""
+    width = re.search(r"Words<(\d+)>& v", block)
+    return width is None or f"<{width.group(1)}, " in text
+
+
 def _join(block: str) -> str:
-    line = re.sub(r"\s*\n\s*", " ", block)
-    return line if len(line) <= JOINED and "#pragma" not in block else block
+    """Fill the lines of a wrapper up to JOINED characters; preprocessor lines stay as they are."""
+    if "#pragma" in block or block.startswith("#"):
+        return block
+    lines = [""]
+    for part in (re.sub(r"\s*//.*", "", line).strip() for line in block.splitlines()):
+        if lines[-1] and len(lines[-1]) + 1 + len(part) > JOINED:
+            lines.append("   ")
+        lines[-1] += (" " if lines[-1] else "") + part
+    return "\n".join(lines)

@@ -104,11 +104,20 @@ def test_verdict_is_undecided_within_the_error(tiny: Machine) -> None:
 
 
 def test_verdict_names_the_faster_one(tiny: Machine) -> None:
-    short, long = _run(tiny, "multicast", iterations=4), _run(tiny, "multicast", iterations=12)
-    verdict = compare(long, short, ("long", "short"), error=0.1)
+    quick, slow = _run(tiny, "multicast"), _run(tiny, "multicast", compute=5000)
+    verdict = compare(slow, quick, ("slow", "quick"), error=0.1)
     assert verdict.decided
-    assert verdict.text.startswith("short is ")
+    assert verdict.text.startswith("quick is ")
+    assert not verdict.per_byte
     assert verdict.difference_cycles < 0
+
+
+def test_runs_that_deliver_different_amounts_are_compared_per_byte(tiny: Machine) -> None:
+    short, long = _run(tiny, "multicast", iterations=4), _run(tiny, "multicast", iterations=40)
+    verdict = compare(short, long, ("short", "long"), error=0.1)
+    assert verdict.per_byte
+    assert verdict.text.startswith("long is ")
+    assert verdict.text.endswith(" per byte")
 
 
 def test_a_loop_without_data_has_no_bound(tiny: Machine) -> None:

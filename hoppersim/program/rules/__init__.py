@@ -1,11 +1,11 @@
-"""The rules that a work must keep, checked before it runs: all violations at once, each with a stable code."""
+"""The rules that a work must keep, checked before it runs: all violations at once, each with its code."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 
 from hoppersim.machine import Machine
-from hoppersim.program.rules import barriers, exits, launch, masks, operations, tensor_maps
+from hoppersim.program.rules import accesses, barriers, exits, launch, masks, operations, tensor_maps
 from hoppersim.program.rules.context import Context
 from hoppersim.program.rules.registry import RULES, Finding, Rule, Violation, explain_code, rule
 from hoppersim.program.work import Work
@@ -43,6 +43,6 @@ def _violations(context: Context, number: int, *, deep: bool) -> Iterator[Violat
                 yield Violation(entry.code, f"flows[{number}].{finding.field}", *finding[1:])
 
 
-_FAMILIES = (tensor_maps, launch, barriers, masks, operations, exits)
+_FAMILIES = (tensor_maps, launch, barriers, masks, operations, accesses, exits)
 
 __all__ = ["RULES", "Context", "Finding", "Rule", "Violation", "check", "explain_code", "rule"]

@@ -3,8 +3,16 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 MOST_TX = 2**20 - 1
+
+
+class Act(NamedTuple):
+    """An operation, by its path, that a rank performed."""
+
+    rank: int
+    path: str
 
 
 @dataclass
@@ -28,11 +36,13 @@ class BarrierState:
     """Ranks that have started, to the knowledge of whoever passes this barrier."""
     expected: int = 0
     delivered: int = 0
-    expect_paths: list[str] = field(default_factory=list)
-    deliver_paths: list[str] = field(default_factory=list)
-    arrive_paths: list[str] = field(default_factory=list)
+    expects: list[Act] = field(default_factory=list)
+    deliveries: list[Act] = field(default_factory=list)
+    arrivals: list[Act] = field(default_factory=list)
     surplus: str = ""
     """The operation that arrived in a phase whose arrivals were all in."""
+    overrun: str = ""
+    """The operation that arrived first in a phase while nobody had seen the one before completed."""
     overflow: int = 0
     """A transaction count beyond its range, once seen."""
 
@@ -43,27 +53,29 @@ class BarrierState:
         """Tell whether a wait for the phase of this parity returns."""
         return self.phase & 1 != parity
 
-    def arrive(self, path: str, known: int) -> None:
+    def arrive(self, act: Act, known: int) -> None:
         """Arrive once."""
         if self.pending == 0:
-            self.surplus = self.surplus or path
+            self.surplus = self.surplus or act.path
             return
+        if not self.arrivals and self.phase > self.waited:
+            self.overrun = self.overrun or act.path
         self.pending -= 1
         self.known |= known
-        self.arrive_paths.append(path)
+        self.arrivals.append(act)
         self._complete()
 
-    def expect(self, path: str, count: int) -> None:
+    def expect(self, act: Act, count: int) -> None:
         """Expect bytes, in the present phase."""
         self.expected += count
-        self.expect_paths.append(path)
+        self.expects.append(act)
         self._count(count)
 
-    def deliver(self, path: str, count: int, known: int) -> None:
+    def deliver(self, act: Act, count: int, known: int) -> None:
         """Complete bytes, in the present phase."""
         self.delivered += count
         self.known |= known
-        self.deliver_paths.append(path)
+        self.deliveries.append(act)
         self._count(-count)
         self._complete()
 
@@ -78,4 +90,4 @@ class BarrierState:
         self.phase += 1
         self.pending = self.count
         self.expected = self.delivered = 0
-        self.expect_paths, self.deliver_paths, self.arrive_paths = [], [], []
+        self.expects, self.deliveries, self.arrivals = [], [], []

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from hoppersim.program.operations import Arrive, ExpectTx
-from hoppersim.program.rules.barrier_state import MOST_TX, BarrierState
+from hoppersim.program.operations import ExpectTx, Wait
+from hoppersim.program.rules.barrier_state import MOST_TX
 from hoppersim.program.rules.context import Context
-from hoppersim.program.rules.course import Actor, Course, Key
+from hoppersim.program.rules.diagnosis import announced, declaration, diagnose, name, stuck, whereabouts
 from hoppersim.program.rules.registry import Finding, rule
 
 _OBJECT = "PTX ISA, mbarrier object: pending and expected arrivals, tx-count"
+_OBSERVED = "PTX ISA, mbarrier: a test_wait or try_wait returns True before an arrive-on in the next phase"
 _COMPLETE = "PTX ISA, mbarrier: a phase completes when pending arrivals and tx-count are both zero"
 
 
@@ -62,12 +63,13 @@ def bytes_balance(context: Context) -> Iterator[Finding]:
 
     Fix: announce the sum of the boxes that land in this CTA in one phase.
     """
-    for key, state in _stuck(context):
-        if state.pending == 0 and state.tx:
-            path = state.expect_paths[0] if state.expect_paths else (state.deliver_paths or [""])[0]
-            others = state.expected - _announced(context, path, key[0])
-            rule_text = f"{_name(key)} expects {state.expected} bytes in phase {state.phase} and receives {state.delivered}"
-            yield Finding(f"{path}.bytes", state.expected, rule_text, max(0, state.delivered - others))
+    for key, state in stuck(context):
+        if diagnose(context, key, state) == "bytes":
+            act = (state.expects or state.deliveries)[0]
+            nearest = max(0, state.delivered - state.expected + announced(context, act))
+            received = f"receives {state.delivered} in phase {state.phase}"
+            rule_text = f"{name(key)} expects {state.expected} bytes and {received}"
+            yield Finding(f"{act.path}.bytes", announced(context, act), rule_text, nearest)
 
 
 @rule("HS-MB-004", "Each phase receives as many arrivals as its barrier counts.", _COMPLETE, deep=True)
@@ -78,15 +80,12 @@ def arrivals_balance(context: Context) -> Iterator[Finding]:
 
     Fix: arrive from every CTA that uses the data (``to = 1`` for the leader), or lower the count.
     """
-    stuck = list(_stuck(context))
-    if any(state.pending == 0 or _unarmed(context, key, state) or _unarrived(state) for key, state in stuck):
-        return
-    for key, state in stuck:
-        if state.pending and not _can_arrive(context, key):
+    for key, state in stuck(context):
+        if diagnose(context, key, state) == "arrivals":
             arrived = state.count - state.pending
-            number = next(n for n, item in enumerate(context.program.barriers) if item.name == key[1])
-            rule_text = f"{_name(key)} counts {state.count} arrivals in phase {state.phase}, and no more than {arrived} come"
-            yield Finding(f"program.barriers[{number}].count", state.count, rule_text, arrived or None)
+            come = f"no more than {arrived} come in phase {state.phase}"
+            rule_text = f"{name(key)} counts {state.count} arrivals and {come}"
+            yield Finding(f"{declaration(context, key)}.count", state.count, rule_text, arrived or None)
 
 
 @rule("HS-MB-005", "A phase that expects bytes also gets its arrival.", _COMPLETE, deep=True)
@@ -97,15 +96,15 @@ def expect_without_arrival(context: Context) -> Iterator[Finding]:
 
     Fix: ``arrive=True``, or a separate `Arrive`.
     """
-    for _, state in _stuck(context):
-        if _unarrived(state):
-            rule_text = f"the bytes are complete, {state.pending} arrivals are missing"
-            yield Finding(f"{state.expect_paths[0]}.arrive", False, rule_text, True)
+    for key, state in stuck(context):
+        if diagnose(context, key, state) == "unarrived":
+            rule_text = f"the bytes are complete and {state.pending} arrivals of {name(key)} are missing"
+            yield Finding(f"{state.expects[0].path}.arrive", False, rule_text, True)
 
 
 @rule("HS-MB-006", "Every receiver of bytes arms its barrier.", _COMPLETE, deep=True)
 def unarmed_receiver(context: Context) -> Iterator[Finding]:
-    """Look for CTAs whose barrier gets bytes that nobody announced there.
+    """Look for CTAs whose barrier gets bytes that nobody announces there.
 
     A multicast signals the barrier at the same place in every receiver; each receiver's own phase must be
     armed, by itself or remotely by the issuer. Before or after the bytes makes no difference.
@@ -114,16 +113,16 @@ def unarmed_receiver(context: Context) -> Iterator[Finding]:
 
     Fix: a role on the other ranks that expects the same bytes, or ``ExpectTx(..., to=0b10)`` by rank 0.
     """
-    for key, state in _stuck(context):
-        if _unarmed(context, key, state):
-            rule_text = f"{_name(key)} receives {state.delivered} bytes that nobody announces there"
+    for key, state in stuck(context):
+        if diagnose(context, key, state) == "unarmed":
+            rule_text = f"{name(key)} receives {state.delivered} bytes that nobody announces there"
             fix = f'ExpectTx("{key[1]}", {state.delivered}) on rank {key[0]}'
-            yield Finding(state.deliver_paths[0], state.delivered, rule_text, fix)
+            yield Finding(state.deliveries[0].path, state.delivered, rule_text, fix)
 
 
 @rule("HS-MB-007", "No phase gets more arrivals than its barrier counts.", _OBJECT, deep=True)
 def surplus_arrival(context: Context) -> Iterator[Finding]:
-    """Look for arrivals in a phase whose arrivals are all in; the count of pending ones would pass below zero.
+    """Look for arrivals in a phase whose arrivals are all in: pending ones would fall below zero.
 
     Example: two roles arrive on a barrier that counts 1, while its bytes are still under way.
 
@@ -134,7 +133,7 @@ def surplus_arrival(context: Context) -> Iterator[Finding]:
         if state.surplus and state.surplus not in seen:
             seen.add(state.surplus)
             rule_text = (
-                f"{_name(key)} has all its {state.count} arrivals of phase {state.phase} before this one"
+                f"{name(key)} has all its {state.count} arrivals of phase {state.phase} before this one"
             )
             yield Finding(state.surplus, key[1], rule_text, f"{key[1]}.count = {state.count + 1}")
 
@@ -151,91 +150,55 @@ def transaction_overflow(context: Context) -> Iterator[Finding]:
     for key, state in context.course.barriers.items():
         if state.overflow and key[1] not in seen:
             seen.add(key[1])
-            number = next(n for n, item in enumerate(context.program.barriers) if item.name == key[1])
             rule_text = "the transaction count leaves the range of 2^20 - 1"
-            yield Finding(f"program.barriers[{number}]", state.overflow, rule_text, MOST_TX)
+            yield Finding(declaration(context, key), state.overflow, rule_text, MOST_TX)
+
+
+@rule(
+    "HS-MB-010",
+    "A completed phase is waited for before the next one gets an arrival.",
+    _OBSERVED,
+    deep=True,
+)
+def unseen_phase(context: Context) -> Iterator[Finding]:
+    """Look for arrivals that come before any wait has returned for the phase before.
+
+    A wait tells phases apart by their parity only. A barrier that runs a phase ahead of its waiters looks
+    to them as if it stood still.
+
+    Example: ``Barrier("free", 1)`` in clusters of 2 with an arrival from each CTA: two phases a round.
+
+    Fix: count all arrivals of a round, here 2.
+    """
+    waits = {
+        (visit.operation.barrier, rank)
+        for visit in context.visits
+        for rank in context.ranks(visit)
+        if isinstance(visit.operation, Wait)
+    }
+    seen: set[str] = set()
+    for key, state in context.course.barriers.items():
+        if state.overrun and (key[1], key[0]) in waits and state.overrun not in seen:
+            seen.add(state.overrun)
+            rule_text = f"{name(key)} gets this arrival before its phase before was waited for"
+            yield Finding(state.overrun, key[1], rule_text, f"{key[1]}.count = {state.count + 1}")
 
 
 @rule("HS-MB-009", "Roles do not wait for each other in a circle.", _COMPLETE, deep=True)
 def circular_wait(context: Context) -> Iterator[Finding]:
     """Look for roles that all wait, each for what another would do next.
 
-    Example: a producer that waits for ``free`` with the parity of ``full``, and a consumer that waits for it.
+    Example: a producer that waits for ``full`` in the first round, before it has loaded anything.
 
     Fix: let one go first: a wait for ``free`` passes in the first round.
     """
-    stuck = list(_stuck(context))
-    explained = any(
-        state.pending == 0
-        or _unarmed(context, key, state)
-        or _unarrived(state)
-        or not _can_arrive(context, key)
-        for key, state in stuck
-    )
-    if explained or not context.course.blocked:
+    if not context.course.blocked or any(
+        diagnose(context, key, state) or state.overrun for key, state in stuck(context)
+    ):
         return
-    actor = context.course.blocked[0]
-    where = [
-        f"{other.role.name} of rank {other.rank} at {_what(other)}" for other in context.course.blocked[:4]
+    waiting = [
+        f"{actor.role.name} of rank {actor.rank} at {whereabouts(actor)}" for actor in context.course.blocked
     ]
+    actor = context.course.blocked[0]
     path = actor.at.path if actor.at else "program"
-    yield Finding(path, _what(actor), f"nobody can go on: {'; '.join(where)}")
-
-
-def _stuck(context: Context) -> Iterator[tuple[Key, BarrierState]]:
-    """Yield the barriers at which roles are blocked: of each name, the first."""
-    seen: set[str] = set()
-    course: Course = context.course
-    keys = sorted({actor.at.barrier for actor in course.blocked if actor.at and actor.at.barrier})
-    for key in keys:
-        if key[1] not in seen:
-            seen.add(key[1])
-            yield key, course.barriers[key]
-
-
-def _unarrived(state: BarrierState) -> bool:
-    """Tell whether all bytes are in and an expectation came without its arrival."""
-    return bool(state.pending and state.expect_paths and not state.tx and not state.arrive_paths)
-
-
-def _unarmed(context: Context, key: Key, state: BarrierState) -> bool:
-    """Tell whether a barrier got bytes and nobody who is left could announce them."""
-    return bool(state.delivered and not state.expect_paths and not _can_arrive(context, key))
-
-
-def _can_arrive(context: Context, key: Key) -> bool:
-    """Tell whether a role that waits elsewhere has an operation that arrives on this barrier."""
-    for actor in context.course.blocked:
-        for visit in context.visits:
-            operation = visit.operation
-            if visit.role.name != actor.role.name or not isinstance(operation, Arrive | ExpectTx):
-                continue
-            if operation.barrier != key[1] or getattr(operation, "arrive", True) is False:
-                continue
-            if operation.to is None:
-                reached = actor.rank == key[0]
-            else:
-                values = (
-                    v for rank, vs in context.values(operation.to, visit) if rank == actor.rank for v in vs
-                )
-                reached = any(int(value) >> key[0] & 1 for value in values)
-            if reached and not (actor.at and actor.at.barrier == key):
-                return True
-    return False
-
-
-def _announced(context: Context, path: str, rank: int) -> int:
-    """Give the bytes that the operation at a path announces, at the start of its loops."""
-    operation = next((visit.operation for visit in context.visits if visit.path == path), None)
-    return context.first_value(operation.bytes, rank) if isinstance(operation, ExpectTx) else 0
-
-
-def _name(key: Key) -> str:
-    rank, name, stage = key
-    return f"{name}[{stage}] of rank {rank}"
-
-
-def _what(actor: Actor) -> str:
-    if actor.at is None:
-        return "its end"
-    return f"a {actor.at.scope} sync" if actor.at.barrier is None else f"a wait for {_name(actor.at.barrier)}"
+    yield Finding(path, whereabouts(actor), f"nobody can go on: {'; '.join(waiting[:4])}")

@@ -26,13 +26,12 @@ from hoppersim.program.operations import (
     TmaLoad,
     Wait,
 )
-from hoppersim.program.rules.barrier_state import BarrierState
+from hoppersim.program.rules.barrier_state import Act, BarrierState
+from hoppersim.program.rules.shorten import matters, shortened
 from hoppersim.program.walk import role_runs_on
-from hoppersim.program.work import Flow, Program, Role
+from hoppersim.program.work import Flow, Role
 
-ROUNDS = 3
 MOST_OPERATIONS = 200_000
-_RELEVANT = (Wait, Arrive, ExpectTx, TmaLoad, BulkCopy, StAsync, RemoteLoad, RemoteStore, Sync, Exit)
 
 Key = tuple[int, str, int]
 """Rank, name and stage of a barrier."""
@@ -48,7 +47,7 @@ class Stop(NamedTuple):
 
 
 class Touch(NamedTuple):
-    """One access by `rank` to the CTA `target`, on `phase` of a barrier (-1: data, which no barrier counts)."""
+    """An access by `rank` to the CTA `target`, in a `phase` of a barrier (-1: to data)."""
 
     path: str
     rank: int
@@ -58,11 +57,11 @@ class Touch(NamedTuple):
     is_async: bool
 
 
-class _Left(Exception):
+class _LeftError(Exception):
     """The role performed `Exit`."""
 
 
-class _Enough(Exception):
+class _SpentError(Exception):
     """The budget of operations is spent."""
 
 
@@ -130,7 +129,7 @@ class Course:
                 for actor, steps in threads:
                     moved |= self._advance(actor, steps)
                 moved |= self._meet()
-        except _Enough:
+        except _SpentError:
             self.ended = False
         self._collect_late()
 
@@ -141,7 +140,7 @@ class Course:
             moved = True
             try:
                 actor.at = next(steps)
-            except (StopIteration, _Left):
+            except (StopIteration, _LeftError):
                 actor.done, actor.at = True, None
         return moved
 
@@ -185,7 +184,7 @@ class Course:
         for place, operation in enumerate(body):
             here = f"{path}.body[{place}]"
             if isinstance(operation, For):
-                if not any(isinstance(inner, _RELEVANT) for inner in _flat(operation.body)):
+                if not matters(operation):
                     continue
                 for trip in range(operation.n):
                     yield from self._body(actor, operation.body, here, (*loops, (operation, trip)))
@@ -193,14 +192,14 @@ class Course:
                 continue
             self._left -= 1
             if self._left < 0:
-                raise _Enough
+                raise _SpentError
             match operation:
                 case Wait():
                     yield self._stop(actor, operation, here, loops)
                 case Sync(scope="cta" | "cluster" as scope):
                     yield Stop(here, None, 0, scope)
                 case Exit():
-                    raise _Left
+                    raise _LeftError
                 case _:
                     self._perform(actor, operation, here, loops)
 
@@ -220,24 +219,26 @@ class Course:
             case Arrive(barrier=name, to=to):
                 for key in self._targets(actor, name, to, loops):
                     self._note(actor, key, path, is_async=False)
-                    self.barriers[key].arrive(path, actor.known)
+                    self.barriers[key].arrive(Act(actor.rank, path), actor.known)
             case ExpectTx(barrier=name, bytes=size, to=to, arrive=arrive):
                 for key in self._targets(actor, name, to, loops):
                     self._note(actor, key, path, is_async=False)
-                    self.barriers[key].expect(path, self._value(actor, size, loops))
+                    self.barriers[key].expect(Act(actor.rank, path), self._value(actor, size, loops))
                     if arrive:
-                        self.barriers[key].arrive(path, actor.known)
+                        self.barriers[key].arrive(Act(actor.rank, path), actor.known)
             case TmaLoad(barrier=name, mask=mask, map=source):
                 for key in self._targets(actor, name, mask, loops):
                     self._note(actor, key, path, is_async=True)
-                    self.barriers[key].deliver(path, self.program.map(source).box_bytes, actor.known)
+                    self.barriers[key].deliver(
+                        Act(actor.rank, path), self.program.map(source).box_bytes, actor.known
+                    )
             case (
                 BulkCopy(barrier=name, rank=rank, bytes=count) | StAsync(barrier=name, rank=rank, bytes=count)
             ):
                 stage, _ = self._place(actor, name, loops)
                 key = (self._value(actor, rank, loops), name, stage)
                 self._note(actor, key, path, is_async=True)
-                self.barriers[key].deliver(path, count, actor.known)
+                self.barriers[key].deliver(Act(actor.rank, path), count, actor.known)
             case RemoteLoad(rank=rank) | RemoteStore(rank=rank):
                 self._touch(actor, self._value(actor, rank, loops), path)
             case _:
@@ -289,40 +290,3 @@ class Course:
             self.late += [
                 Touch(path, actor.rank, target, None, -1, False) for target, path in actor.open.items()
             ]
-
-
-def shortened(program: Program) -> Program:
-    """Cut the main loops to the first rounds of their rings, where all roles have the same main loop."""
-    import msgspec
-
-    mains = [
-        [
-            op
-            for op in role.body
-            if isinstance(op, For) and any(isinstance(i, _RELEVANT) for i in _flat(op.body))
-        ]
-        for role in program.roles
-    ]
-    shapes = {(loop.n, loop.stages) for main in mains for loop in main}
-    if len(shapes) != 1 or any(len(main) > 1 for main in mains):
-        return program
-    trips, stages = shapes.pop()
-    least = min(trips, ROUNDS * stages + trips % stages)
-    roles = tuple(
-        msgspec.structs.replace(
-            role,
-            body=tuple(
-                msgspec.structs.replace(op, n=least) if any(op is loop for loop in main) else op
-                for op in role.body
-            ),
-        )
-        for role, main in zip(program.roles, mains, strict=True)
-    )
-    return msgspec.structs.replace(program, roles=roles)
-
-
-def _flat(body: tuple[Operation, ...]) -> Iterator[Operation]:
-    for operation in body:
-        yield operation
-        if isinstance(operation, For):
-            yield from _flat(operation.body)

@@ -20,8 +20,8 @@ def access_after_exit(context: Context) -> Iterator[Finding]:
     A CTA that nobody touches any more may leave early. Otherwise the shared memory of the SM may belong to
     another CTA by then, and the launch fails or, worse, does not.
 
-    Example: consumers that arrive on the leader's ``free`` barrier after their last tile, for which the leader
-    no longer waits; with ``without = ["exit_sync"]``.
+    Example: consumers that arrive on the leader's ``free`` barrier after their last tile, for which the
+    leader no longer waits; with ``without = ["exit_sync"]``.
 
     Fix: keep the exit sync, or let the leader wait for the last round of ``free``.
     """

@@ -104,7 +104,8 @@ def skew(context: Context) -> Iterator[Finding]:
     """
     delay = context.launch.skew
     faults = list(operand_faults(delay, (), context.cluster_size))
-    yield from (Finding(f"launch.skew.{field}", *rest) for field, *rest in faults)
+    for below, value, rule_text, nearest in faults:
+        yield Finding(f"launch.skew.{below}", value, rule_text, nearest)
     if not faults:
         least = min(context.first_value(delay, rank) for rank in range(context.cluster_size))
         if least < 0 or (isinstance(delay, Affine) and delay.cluster < 0 and not delay.wrap):

@@ -1,4 +1,4 @@
-"""Rules of tensor maps: what the driver refuses when a descriptor is encoded, and what the engine cannot load."""
+"""Rules of tensor maps: what the driver refuses to encode, and what the engine cannot load."""
 
 from __future__ import annotations
 

@@ -1,0 +1,218 @@
+"""``python -m hw_validate``: probe a GPU, run works on it, compare with the simulator."""
+
+from __future__ import annotations
+
+import json as json_format
+import subprocess
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from hoppersim.errors import EXIT_TOLERANCE, HopperSimError, InputError
+
+if TYPE_CHECKING:
+    from hw_validate.bundle import Point
+    from hw_validate.compare import Pair
+
+RUNNER = Path(__file__).resolve().with_name("runner.py")
+app = typer.Typer(
+    name="hw_validate",
+    help="Run the simulator's programs on a real H100 or H200, and compare.",
+    epilog="Start with: python -m hw_validate run --out measured.jsonl",
+    no_args_is_help=True,
+    rich_markup_mode="rich",
+    pretty_exceptions_enable=False,
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+
+Out = Annotated[Path, typer.Option("--out", "-o", metavar="FILE", help="JSON lines; rows are appended.")]
+Budget = Annotated[
+    float, typer.Option("--budget", metavar="SECONDS", help="Stop after that, between points.")
+]
+BundleOnly = Annotated[
+    Path | None, typer.Option("--bundle-only", metavar="DIR", help="Only write what a GPU machine needs.")
+]
+
+
+@app.command()
+def probe(out: Out = Path("probe.jsonl"), bundle_only: BundleOnly = None) -> None:
+    """Find the floorplan: which SMs share a TPC and a GPC, clusters resident at once, latencies by SM pair.
+
+    Without a usable GPU this says so in one line and returns exit code 2.
+
+    Examples:
+
+      python -m hw_validate probe --out probe.jsonl
+    """
+    _execute([], out, bundle_only, probe=True, budget=0.0)
+
+
+@app.command()
+def run(
+    files: Annotated[
+        list[Path] | None, typer.Argument(help="Flow files; none: the cluster-scaling study.")
+    ] = None,
+    out: Out = Path("measured.jsonl"),
+    repeats: Annotated[int, typer.Option("--repeats", metavar="N", help="Timed launches of a point.")] = 7,
+    verify: Annotated[bool, typer.Option(help="Check the received data in a launch of its own.")] = True,
+    budget: Budget = 0.0,
+    bundle_only: BundleOnly = None,
+    emit: Annotated[
+        Path | None,
+        typer.Option("--emit", metavar="FILE.cu", help="Write the first work as source and stop."),
+    ] = None,
+) -> None:
+    """Measure works on this machine's GPU; an interrupted run is resumed by the same command.
+
+    Without a usable GPU this says so in one line and returns exit code 2.
+
+    Examples:
+
+      python -m hw_validate run --out measured.jsonl
+
+      python -m hw_validate run flow.toml --emit flow.cu
+
+      python -m hw_validate run --bundle-only bundle && python hw_validate/runner.py bundle measured.jsonl
+    """
+    if repeats < 1:
+        raise InputError("--repeats", repeats, "must be at least 1", 1)
+    points = _points(files or [], repeats, verify)
+    if emit is not None:
+        from hw_validate.emit import emit as write_source
+
+        emit.write_text(write_source(points[0].work), encoding="utf-8")
+        typer.echo(f"{emit} written; its second line says how to build it")
+        return
+    _execute(points, out, bundle_only, probe=not files, budget=budget)
+
+
+@app.command()
+def compare(
+    measured: Annotated[Path, typer.Argument(help="Rows of a run.")],
+    plan: Annotated[
+        Path | None,
+        typer.Option("--plan", metavar="FILE", help="plan.json of the run's bundle.", show_default="beside"),
+    ] = None,
+    preset: Annotated[str, typer.Option("--preset", "-p", metavar="NAME", help="Machine.")] = "h200_sxm",
+    settings: Annotated[
+        list[str] | None,
+        typer.Option("--set", "-s", metavar="PATH=VALUE", help="Change one number; repeatable."),
+    ] = None,
+    tolerance: Annotated[
+        float | None,
+        typer.Option("--tolerance", metavar="X", help="Exit code 5 if the median error is larger."),
+    ] = None,
+    json: Annotated[bool, typer.Option("--json", help="Print JSON instead of a table.")] = False,
+) -> None:
+    """Simulate what was measured and show both times, with (simulated - measured) / the smaller as error.
+
+    Examples:
+
+      python -m hw_validate compare measured.jsonl --tolerance 0.1
+    """
+    from hoppersim import load_machine, simulate
+    from hw_validate.compare import pairs, read_rows, read_works, score
+
+    machine = load_machine(preset, settings or ())
+    rows, works = read_rows(measured), read_works(plan or bundle_beside(measured) / "plan.json")
+    found = list(pairs(rows, works, lambda work: simulate(machine, work).cycles))
+    summary = score(found)
+    if json:
+        listed = [{"id": p.id, "label": p.label, "measured": p.measured, "simulated": p.simulated, "error": p.error}
+                  for p in found]  # fmt: skip
+        typer.echo(json_format.dumps({"machine": preset, "score": summary, "points": listed}, indent=1))
+    else:
+        _print_table(found, summary, preset)
+    if not found:
+        raise InputError("measurements", str(measured), "must hold at least one finished point of the plan")
+    if tolerance is not None and summary["median"] > tolerance:
+        raise typer.Exit(EXIT_TOLERANCE)
+
+
+def _points(files: Sequence[Path], repeats: int, verify: bool) -> list[Point]:
+    """Load flow files as points; without files, take the cluster-scaling study."""
+    from hoppersim import load_work
+    from hw_validate.bundle import Point
+    from hw_validate.plans.scaling import points
+
+    if not files:
+        return points()
+    return [Point(load_work(file), file.stem, repeats, verify) for file in files]
+
+
+def bundle_beside(out: Path) -> Path:
+    """Give the folder in which the bundle of a run stands."""
+    return out.with_name(f"{out.stem}.bundle")
+
+
+def _execute(
+    points: Sequence[Point], out: Path, bundle_only: Path | None, *, probe: bool, budget: float
+) -> None:
+    """Make the bundle and, unless only that is wanted, run it in a process of its own."""
+    from hw_validate.bundle import make_bundle
+    from hw_validate.driver import Device, NoDevice
+
+    if bundle_only is None:
+        try:
+            Device()
+        except NoDevice as error:
+            raise InputError(
+                "GPU", "none", f"{error}; --bundle-only writes what another machine can run"
+            ) from None
+    plan = make_bundle(points, bundle_only or bundle_beside(out), probe=probe)
+    if bundle_only is not None:
+        typer.echo(f"{plan} written; run it with: python {RUNNER.name} {bundle_only} {out}")
+        return
+    command = [sys.executable, str(RUNNER), str(plan.parent), str(out), "--budget", str(budget)]
+    code = subprocess.run(command, check=False).returncode
+    if code:
+        raise typer.Exit(code)
+
+
+def _print_table(found: Sequence[Pair], summary: dict[str, float], preset: str) -> None:
+    from rich.console import Console
+    from rich.markup import escape
+    from rich.table import Table
+
+    table = Table(
+        title=f"measured, and simulated on {escape(preset)} [SM cycles of the slowest CTA]",
+        title_justify="left",
+    )
+    table.add_column("point")
+    for name in ("measured", "spread", "simulated", "error"):
+        table.add_column(name, justify="right")
+    for pair in found:
+        figures = (
+            f"{pair.measured:,.0f}",
+            f"{pair.spread:.1%}",
+            f"{pair.simulated:,.0f}",
+            f"{pair.error:+.1%}",
+        )
+        table.add_row(escape(pair.label), *figures)
+    console = Console(highlight=False)
+    console.print(table)
+    if found:
+        console.print(
+            f"{summary['points']} points: median error {summary['median']:.1%}, 90 % within {summary['p90']:.1%}, "
+            f"worst {summary['worst']:.1%}, bias {summary['bias']:+.1%}"
+        )
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run one command and give its exit code; an error raised on purpose becomes one line."""
+    try:
+        app(args=None if arguments is None else list(arguments), prog_name="hw_validate")
+    except SystemExit as leaving:
+        return leaving.code if isinstance(leaving.code, int) else int(leaving.code is not None)
+    except HopperSimError as error:
+        typer.echo(f"error: {error}", err=True)
+        return error.exit_code
+    return 0
+
+
+def entry() -> None:
+    """Run the command line of this process."""
+    sys.exit(main())

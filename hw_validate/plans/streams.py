@@ -1,0 +1,127 @@
+"""Private streams: every reader goes round and round over tiles that nobody else reads.
+
+A sweep over shared memory lets readers that lag behind each other merge in the L2 request coalescer, so it cannot
+tell a port from a merge. Here nothing can merge unless the program says so.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from msgspec.structs import replace
+
+from hoppersim.program.operations import Affine, Arrive, ExpectTx, For, Operation, TmaLoad, Wait
+from hoppersim.program.work import (
+    Allocation, Barrier, Buffer, Flow, Launch, Program, Role, SmSet, TensorMap, Work,
+)  # fmt: skip
+from hw_validate.bundle import Point
+
+REGION = 8
+ROUNDS = 16
+
+
+def private_stream(
+    rows: int = 256, stages: int = 6, region: int = REGION, rounds: int = ROUNDS, cluster: int = 1,
+    sms: SmSet = SmSet(), grid: int | str = "fill", readers: int = 160, shared: bool = False, lines: int = 0,
+) -> Work:  # fmt: skip
+    """Let each CTA (with `shared`, each cluster) read its own `region` tiles `rounds` times.
+
+    With `lines`, a tile is that many rows only, but lies as far from the next as a whole one.
+    """
+    own = Affine(cluster=region * rows * (1 if shared else cluster), rank=0 if shared else region * rows,
+                 loops={"tile": rows})  # fmt: skip
+    count = (lines or rows) * 128
+    load = TmaLoad("tiles", (0, own), "tile", "full")
+    producer: tuple[Operation, ...] = (Wait("free", "free"), ExpectTx("full", count), load)
+    consumer: tuple[Operation, ...] = (Wait("full"), Arrive("free"))
+    roles = tuple(
+        Role(name, (For(rounds, (For(region, body, stages, "tile"),), 1, "round"),))
+        for name, body in (("producer", producer), ("consumer", consumer))
+    )
+    program = Program(
+        "private stream", roles, (Buffer("tile", rows * 128, stages),),
+        (Barrier("full", 1, stages), Barrier("free", 1, stages)),
+        (TensorMap("tiles", "data", (64, readers * region * rows), (64, lines or rows)),),
+    )  # fmt: skip
+    launch = Launch((Allocation("data", readers * region * rows * 128),), grid, (cluster, 1, 1), sms)  # type: ignore[arg-type]
+    return Work((Flow(program, launch),))
+
+
+def points() -> list[Point]:
+    """List the points of the experiments with private streams."""
+    return [*_neighbours(), *_ports(), *_chip(), *_skew()]
+
+
+def _point(work: Work, experiment: str, **tags: Any) -> Point:
+    name = "_".join(str(value) for value in tags.values())
+    return Point(work, f"{experiment}_{name}", 3, False, tags={"experiment": experiment, **tags})
+
+
+def _neighbours() -> Iterator[Point]:
+    for group in range(8):
+        for lone in range(8, 14):
+            work = private_stream(sms=SmSet(gpcs=(group, lone)), rounds=8)
+            yield _point(work, "private_neighbours", group=group, lone=lone)
+    for group in range(8):
+        for other in range(group + 1, 8):
+            work = private_stream(sms=SmSet(gpcs=(group, other)), rounds=8)
+            yield _point(work, "private_pairs", group=group, other=other)
+
+
+def _ports() -> Iterator[Point]:
+    for group in (0, 1, 4, 5, 7):
+        for count in (1, 2, 4, 6, 7, 8, 9, 10, 12, 14, 16):
+            work = private_stream(sms=SmSet(gpcs=(group,), per_gpc=count))
+            yield _point(work, "private_port", group=group, count=count)
+    for cluster in (2, 4, 8, 16):
+        work = private_stream(sms=SmSet(gpcs=(1,)), cluster=cluster)
+        yield _point(work, "private_cluster", group=1, cluster=cluster)
+
+
+def _chip() -> Iterator[Point]:
+    for count in (1, 2, 4, 5, 6, 8, 10, 12, 14, 16):
+        work = private_stream(sms=SmSet(gpcs=tuple(range(8)), per_gpc=count))
+        yield _point(work, "private_chip", count=count)
+    for stages in (1, 2, 4, 6):
+        for region in (1, 2, 4, 8):
+            for rows in (256, 64):
+                work = private_stream(rows=rows, stages=stages, region=region, rounds=128 // region)
+                yield _point(work, "private_all", stages=stages, region=region, rows=rows)
+
+
+def _skew() -> Iterator[Point]:
+    """Two readers of the same tiles, one later than the other, alone and all over the chip."""
+    for name, kind in (("alone", {"grid": 2}), ("chip", {})):
+        for skew in (0, 50, 100, 200, 300, 400, 600, 800, 1200, 1600, 2400, 4000):
+            for stages in (1, 4):
+                work = private_stream(cluster=2, shared=True, stages=stages, rows=128, **kind)  # type: ignore[arg-type]
+                flow = work.flows[0]
+                late = replace(flow, launch=replace(flow.launch, skew=Affine(rank=skew)))
+                yield _point(Work((late,)), "skew", where=name, skew=skew, stages=stages)
+    for skew in (0, 100, 200, 400, 800, 1600):
+        for place, gpcs in (("same_side", (1, 2)), ("other_side", (1, 4))):
+            work = private_stream(rows=128, stages=4, sms=SmSet(gpcs=gpcs, per_gpc=1), readers=2)
+            flow = work.flows[0]
+            load_all = replace(flow, launch=replace(flow.launch, skew=Affine(cluster=skew)))
+            same = _same_tiles(load_all)
+            yield _point(Work((same,)), "skew_gpcs", place=place, skew=skew)
+
+
+def _same_tiles(flow: Flow) -> Flow:
+    """Let all clusters read the tiles of the first."""
+    text = flow.program
+
+    def strip(operation: Operation) -> Operation:
+        if isinstance(operation, For):
+            return replace(operation, body=tuple(strip(item) for item in operation.body))
+        if isinstance(operation, TmaLoad):
+            plain = tuple(
+                replace(item, cluster=0) if isinstance(item, Affine) else item
+                for item in operation.coordinates
+            )
+            return replace(operation, coordinates=plain)
+        return operation
+
+    roles = tuple(replace(role, body=tuple(strip(item) for item in role.body)) for role in text.roles)
+    return replace(flow, program=replace(text, roles=roles))
