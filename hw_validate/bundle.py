@@ -17,6 +17,7 @@ from hw_validate.expected import expected_checks
 from hw_validate.lower import DEFAULT_OPTIONS, Options, kernel_source, lay_out, wait_sites
 from hw_validate.lower.layout import STAMPS_KEPT, stores
 from hw_validate.lower.wrappers import KERNELS, needed
+from hw_validate.sass import disassemble, find_nvdisasm
 
 PLAN_VERSION = 1
 CTAS_CHECKED = 264
@@ -114,6 +115,7 @@ def _add_module(
             "defines": list(defines),
             "hash": cubin.key,
             "registers": cubin.registers,
+            "sass": disassemble(cubin.code).counts() if name == "" and find_nvdisasm() else {},
         }
     return key
 

@@ -94,7 +94,7 @@ def compare(
     measured: Annotated[Path, typer.Argument(help="Rows of a run.")],
     plan: Annotated[
         Path | None,
-        typer.Option("--plan", metavar="FILE", help="plan.json of the run's bundle.", show_default="beside"),
+        typer.Option("--plan", metavar="FILE", help="plan.json of the bundle.", show_default="beside it"),
     ] = None,
     preset: Annotated[str, typer.Option("--preset", "-p", metavar="NAME", help="Machine.")] = "h200_sxm",
     settings: Annotated[
@@ -121,8 +121,8 @@ def compare(
     found = list(pairs(rows, works, lambda work: simulate(machine, work).cycles))
     summary = score(found)
     if json:
-        listed = [{"id": p.id, "label": p.label, "measured": p.measured, "simulated": p.simulated, "error": p.error}
-                  for p in found]  # fmt: skip
+        names = ("id", "label", "measured", "simulated", "error")
+        listed = [{name: getattr(pair, name) for name in names} for pair in found]
         typer.echo(json_format.dumps({"machine": preset, "score": summary, "points": listed}, indent=1))
     else:
         _print_table(found, summary, preset)
@@ -153,18 +153,17 @@ def _execute(
 ) -> None:
     """Make the bundle and, unless only that is wanted, run it in a process of its own."""
     from hw_validate.bundle import make_bundle
-    from hw_validate.driver import Device, NoDevice
 
     if bundle_only is None:
-        try:
-            Device()
-        except NoDevice as error:
-            raise InputError(
-                "GPU", "none", f"{error}; --bundle-only writes what another machine can run"
-            ) from None
+        command = [sys.executable, str(RUNNER), str(out), str(out), "--check"]
+        checked = subprocess.run(command, capture_output=True, text=True, check=False)
+        if checked.returncode:
+            reason = (checked.stderr.strip() or "the check failed").splitlines()[-1]
+            rule = f"{reason}; --bundle-only writes what another machine can run"
+            raise InputError("GPU", "none", rule)
     plan = make_bundle(points, bundle_only or bundle_beside(out), probe=probe)
     if bundle_only is not None:
-        typer.echo(f"{plan} written; run it with: python {RUNNER.name} {bundle_only} {out}")
+        typer.echo(f"{plan} written; run it with: python {RUNNER} {bundle_only} {out}")
         return
     command = [sys.executable, str(RUNNER), str(plan.parent), str(out), "--budget", str(budget)]
     code = subprocess.run(command, check=False).returncode
@@ -196,8 +195,8 @@ def _print_table(found: Sequence[Pair], summary: dict[str, float], preset: str) 
     console.print(table)
     if found:
         console.print(
-            f"{summary['points']} points: median error {summary['median']:.1%}, 90 % within {summary['p90']:.1%}, "
-            f"worst {summary['worst']:.1%}, bias {summary['bias']:+.1%}"
+            f"{summary['points']} points: median error {summary['median']:.1%}, "
+            f"90 % within {summary['p90']:.1%}, worst {summary['worst']:.1%}, bias {summary['bias']:+.1%}"
         )
 
 

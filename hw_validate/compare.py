@@ -82,7 +82,7 @@ def pairs(rows: Iterable[dict[str, Any]], works: dict[str, Work], simulate: Simu
 
 
 def score(found: Iterable[Pair]) -> dict[str, float]:
-    """Sum errors up: number, median and mean of the absolute error, its 90th percentile, the worst, the bias."""
+    """Sum errors up: median, mean, 90th percentile and worst of their sizes, and the bias."""
     errors = sorted((pair.error for pair in found), key=abs)
     if not errors:
         return {"points": 0}

@@ -130,7 +130,11 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("out", type=Path, help="JSON lines; rows are appended")
     parser.add_argument("--only", default="", help="regular expression that a point's id or label must match")
     options = parser.parse_args(arguments)
-    points = json.loads((options.bundle / "plan.json").read_text(encoding="utf-8"))["points"]
+    plan = options.bundle / "plan.json"
+    if not plan.is_file():
+        print(f"no counters: {plan} does not exist", file=sys.stderr)
+        return EXIT_NO_COUNTERS
+    points = json.loads(plan.read_text(encoding="utf-8"))["points"]
     wanted = [point for point in points if re.search(options.only, point["id"] + " " + point["label"])]
     for number, point in enumerate(wanted):
         row = {"row": "counters", "id": point["id"], "label": point["label"], "hash": point["hash"]}

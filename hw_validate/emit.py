@@ -76,7 +76,10 @@ def _constants(flow: Flow) -> list[str]:
     shape = {"THREADS": layout.threads, "WARPS": layout.threads // 32, "SHARED_BYTES": layout.shared_bytes}
     shape |= {"RECORD": layout.record_words, "HEADER": HEADER_WORDS, "WARP": WARP_WORDS}
     return [
-        *(f"constexpr int {', '.join(f'{k} = {v}' for k, v in group.items())};" for group in (launched, shape)),
+        *(
+            f"constexpr int {', '.join(f'{k} = {v}' for k, v in group.items())};"
+            for group in (launched, shape)
+        ),
         f"const unsigned EXPECTED[] = {{{', '.join(map(hex, sums)) or 0}}};",
     ]
 

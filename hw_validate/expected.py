@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from functools import cache
 from typing import Any
 
 import numpy as np
@@ -28,31 +27,9 @@ from hoppersim.program.operations import (
 )  # fmt: skip
 from hoppersim.program.work import Flow, Role, TensorMap
 from hw_validate.lower.frame import guarded_buffers
+from hw_validate.lower.layout import walk
 from hw_validate.lower.statements import CHECK_FACTOR
-
-POISON = np.uint32(0xDEADBEEF)
-MADE = np.uint32(0x5EED0000)
-WEIGHT_SHIFT = np.uint32(0x7F4A7C15)
-BATCH_WORDS = 2**22
-Words = NDArray[np.uint32]
-Checks = NDArray[np.uint64]
-
-
-class NotFollowed(Exception):
-    """The program does something that the check cannot follow; the message says what."""
-
-
-def mix(index: Words) -> Words:
-    """Give the word that the runner stores at each place of global memory."""
-    k = index * np.uint32(0x9E3779B1)
-    k = (k ^ (k >> np.uint32(15))) * np.uint32(0x2C1B3C6D)
-    return k ^ (k >> np.uint32(13))
-
-
-@cache
-def weights(words: int) -> Words:
-    """Give the weights of the first words of a stage."""
-    return mix(np.arange(words, dtype=np.uint32) + WEIGHT_SHIFT) | np.uint32(1)
+from hw_validate.pattern import MADE, POISON, Checks, NotFollowed, box_checks, weights
 
 
 @dataclass(frozen=True)
@@ -106,7 +83,8 @@ class _Stage:
                 raise NotFollowed("boxes overlap in a buffer")
             gap[offset // 4 : (offset + size) // 4] = False
             total = total + value
-        return total + (weights(self.words)[gap] * POISON).sum(dtype=np.uint64)
+        rest = (weights(self.words)[gap] * POISON).sum(dtype=np.uint64)
+        return np.asarray(total + rest, np.uint64)
 
 
 class Expectation:
@@ -119,6 +97,8 @@ class Expectation:
         self.clusters = np.arange(clusters, dtype=np.int64)
         self.guarded = guarded_buffers(flow.program)
         self._boxes: dict[tuple[str, int], dict[int, int]] = {}
+        self._loaded: dict[tuple[int, str, int], dict[int, list[Any]]] = {}
+        self._operations = [operation for role in flow.program.roles for operation in walk(role.body)]
 
     def checks(self) -> dict[str, list[list[int | None]]]:
         """Give the check of each role by cluster and rank; None where the role does not run."""
@@ -169,16 +149,21 @@ class Expectation:
     def _arrivals(self) -> dict[Any, list[Any]]:
         """List what each phase of each barrier brings: (buffer, stage, offset, bytes, check by cluster)."""
         found: dict[Any, list[Any]] = {}
+        copies: list[tuple[BulkCopy, Event, int]] = []
         for role in self.program.roles:
             for rank in role.ranks or range(self.size):
                 for event in follow(role):
                     operation = event.operation
-                    if isinstance(operation, RemoteStore | BulkCopy):
-                        raise NotFollowed(f"data of {type(operation).__name__} are not followed")
+                    if isinstance(operation, RemoteStore):
+                        raise NotFollowed("data of RemoteStore, which no barrier announces")
                     if isinstance(operation, TmaLoad):
                         self._add_load(found, operation, event, rank)
                     elif isinstance(operation, StAsync):
                         self._add_store(found, operation, event, rank)
+                    elif isinstance(operation, BulkCopy):
+                        copies.append((operation, event, rank))
+        for copy, event, rank in copies:
+            self._add_copy(found, copy, event, rank)
         return found
 
     def _add_load(self, found: dict[Any, list[Any]], load: TmaLoad, event: Event, rank: int) -> None:
@@ -188,10 +173,12 @@ class Expectation:
         value = self._box_check(spec, coordinates, offset)
         ranks = (rank,) if load.mask is None else mask_ranks(self._plain(load.mask, event, rank))
         stage, turn = event.place(self.program.barrier(load.barrier).stages)
-        place = event.place(self.program.buffer(load.buffer).stages)[0]
+        place, visit = event.place(self.program.buffer(load.buffer).stages)
         for target in ranks:
             entry = (load.buffer, place, offset, spec.box_bytes, value)
             found.setdefault((target, load.barrier, stage, turn), []).append(entry)
+            boxes = self._loaded.setdefault((target, load.buffer, place), {})
+            boxes.setdefault(visit, []).append((offset, spec, coordinates))
 
     def _add_store(self, found: dict[Any, list[Any]], store: StAsync, event: Event, rank: int) -> None:
         words = store.bytes // 4
@@ -203,6 +190,38 @@ class Expectation:
         found.setdefault((target, store.barrier, stage, turn), []).append(
             (store.buffer, place, 0, store.bytes, value)
         )
+
+    def _add_copy(self, found: dict[Any, list[Any]], copy: BulkCopy, event: Event, rank: int) -> None:
+        """Add what a bulk copy brings: the boxes of its source, or poison where none was loaded."""
+        destination = self.program.buffer(copy.destination)
+        if any(isinstance(op, BulkCopy) and op.destination == copy.source for op in self._operations):
+            raise NotFollowed("data that bulk copies pass on")
+        first, shift = (
+            self._plain(copy.source_offset, event, rank),
+            self._plain(copy.destination_offset, event, rank),
+        )
+        stage, turn = event.place(self.program.barrier(copy.barrier).stages)
+        place = event.place(destination.stages)[0]
+        target = self._plain(copy.rank, event, rank)
+        arrived = found.setdefault((target, copy.barrier, stage, turn), [])
+        boxes = self._boxes_at(copy.source, event, rank)
+        for offset, spec, coordinates in boxes:
+            if not first <= offset <= offset + spec.box_bytes <= first + copy.bytes:
+                raise NotFollowed("bulk copies of parts of boxes")
+            at = offset - first + shift
+            value = self._box_check(spec, coordinates, at)
+            arrived.append((copy.destination, place, at, spec.box_bytes, value))
+        if not boxes:
+            words = weights((shift + copy.bytes) // 4)[shift // 4 :] * POISON
+            value = np.full(len(self.clusters), words.sum(dtype=np.uint64), np.uint64)
+            arrived.append((copy.destination, place, shift, copy.bytes, value))
+
+    def _boxes_at(self, buffer: str, event: Event, rank: int) -> list[Any]:
+        """Give the boxes that a stage of a buffer holds: those of its last visit so far."""
+        place, visit = event.place(self.program.buffer(buffer).stages)
+        visits = self._loaded.get((rank, buffer, place), {})
+        before = [number for number in visits if number <= visit]
+        return visits[max(before)] if before else []
 
     def _vector(self, operand: Operand, event: Event, rank: int) -> NDArray[np.int64]:
         """Evaluate an operand for all clusters."""
@@ -233,44 +252,8 @@ class Expectation:
         first = address // 4
         known = self._boxes.setdefault((spec.name, offset), {})
         if missing := sorted(set(first.tolist()) - known.keys()):
-            known.update(zip(missing, _box_checks(spec, offset, missing), strict=True))
+            known.update(zip(missing, box_checks(spec, offset, missing), strict=True))
         return np.array([known[place] for place in first.tolist()], np.uint64)
-
-
-def _box_checks(spec: TensorMap, offset: int, first: list[int]) -> list[int]:
-    """Give the check of the boxes that begin at some words of global memory, at one offset of a stage."""
-    places, shifts = smem_words(spec, offset), word_shifts(spec)
-    weight = weights(int(places.max()) + 1)[places]
-    rows = max(1, BATCH_WORDS // len(shifts))
-    found: list[int] = []
-    for k in range(0, len(first), rows):
-        begin = np.array(first[k : k + rows], np.uint64).astype(np.uint32)
-        words = mix(begin[:, None] + shifts[None, :])
-        found += (words * weight).sum(axis=1, dtype=np.uint64).tolist()
-    return found
-
-
-def word_shifts(spec: TensorMap) -> Words:
-    """Give how many words each word of a box, innermost first, lies behind its first one in global memory."""
-    counts = list(spec.box_elements)
-    if counts[0] * spec.element_bytes % 4 or any(stride % 4 for stride in spec.byte_strides[1:]):
-        raise NotFollowed("rows that are not whole words")
-    shifts = np.arange(counts[0] * spec.element_bytes // 4, dtype=np.uint32)
-    for dim in range(1, spec.rank):
-        step = spec.element_strides[dim] if spec.element_strides else 1
-        outer = np.arange(counts[dim], dtype=np.uint32) * np.uint32(step * spec.byte_strides[dim] // 4)
-        shifts = (outer[:, None] + shifts[None, :]).reshape(-1)
-    return shifts
-
-
-def smem_words(spec: TensorMap, offset: int) -> NDArray[np.int64]:
-    """Give the place in the stage, in words, of each word of a box."""
-    if spec.interleave or (spec.swizzle and spec.box[0] * spec.element_bytes != spec.swizzle):
-        raise NotFollowed("interleaved boxes, and swizzled ones narrower than the swizzle")
-    byte = offset + 4 * np.arange(spec.box_bytes // 4, dtype=np.int64)
-    if spec.swizzle:
-        byte ^= (byte >> 7 & (spec.swizzle // 16 - 1)) << 4
-    return byte // 4
 
 
 def expected_checks(flow: Flow, clusters: int) -> dict[str, Any]:

@@ -1,22 +1,30 @@
 """Run every point of a bundle in a process of its own: ``python3 hw_validate/isolated.py BUNDLE OUT.jsonl``.
 
-A hang or a fault of one point then leaves the others alone. Needs what `runner.py` needs, and resumes as it does.
+A hang or a fault of one point then leaves the others alone. Needs what `runner.py` needs, resumes as it does,
+and returns its exit code 2 where there is no usable GPU.
 """
 
 from __future__ import annotations
 
 import argparse
 import json
+import os
 import re
+import signal
 import subprocess
 import sys
 import time
 from pathlib import Path
+from typing import Any
+
+sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
+
+from hw_validate.rowfile import append_row, read_rows
 
 RUNNER = Path(__file__).resolve().with_name("runner.py")
 EXIT_NO_DEVICE = 2
-STARTS = 30.0
-"""Seconds that a process may take beside its launches: the context, the clocks, loading the code."""
+START_SECONDS = 30.0
+"""What a process may take beside its launches: the context, the clocks, loading the code."""
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -33,63 +41,36 @@ def main(arguments: list[str] | None = None) -> int:
         if point["id"] in _done(options.out):
             continue
         begin = time.monotonic()
-        why = _run(options, point)
-        if why == EXIT_NO_DEVICE:
+        end = _run(options, point)
+        if end == EXIT_NO_DEVICE:
             return EXIT_NO_DEVICE
         if point["id"] not in _done(options.out):
-            _lost(options.out, point, str(why))
-        print(f"{point['label']}: {time.monotonic() - begin:.1f} s, {why or 'done'}", file=sys.stderr)
+            _lost(options.out, point, end)
+        print(f"{point['label']}: {time.monotonic() - begin:.1f} s", file=sys.stderr)
     return 0
 
 
-def _run(options: argparse.Namespace, point: dict[str, object]) -> int | str:
-    """Run one point; give the exit code, or what happened to the process."""
+def _run(options: argparse.Namespace, point: dict[str, Any]) -> int:
+    """Run one point and give the exit code of its process; one that takes too long is killed."""
     command = [sys.executable, str(RUNNER), str(options.bundle), str(options.out), "--no-probe"]
-    command += ["--limit", str(options.limit), "--only", f"^{re.escape(str(point['id']))}$"]
-    launches = 3 + int(str(point["warm"])) + int(str(point["repeats"]))
+    command += ["--limit", str(options.limit), "--only", f"^{re.escape(point['id'])}$"]
+    launches = 3 + point["warm"] + point["repeats"]
     child = subprocess.Popen(command, start_new_session=True)
     try:
-        return child.wait(timeout=STARTS + options.limit * launches)
+        return child.wait(timeout=START_SECONDS + options.limit * launches)
     except subprocess.TimeoutExpired:
-        _end(child)
-        return "killed after its time"
-
-
-def _end(child: subprocess.Popen[bytes]) -> None:
-    """End a process and those that it started: they share its group."""
-    import os
-    import signal
-
-    os.killpg(child.pid, signal.SIGKILL)
-    child.wait()
+        os.killpg(child.pid, signal.SIGKILL)  # its own children are of its group
+        return child.wait()
 
 
 def _done(out: Path) -> set[str]:
-    if not out.exists():
-        return set()
-    found = set()
-    for line in out.read_text(encoding="utf-8").splitlines():
-        try:
-            row = json.loads(line)
-        except ValueError:
-            continue
-        if row.get("row") == "point":
-            found.add(row["id"])
-    return found
+    return {row["id"] for row in read_rows(out) if row.get("row") == "point"}
 
 
-def _lost(out: Path, point: dict[str, object], why: str) -> None:
+def _lost(out: Path, point: dict[str, Any], code: int) -> None:
     """Write a row for a point whose process left none."""
-    row = {
-        "row": "point",
-        "id": point["id"],
-        "label": point["label"],
-        "status": "error",
-        "hang": [],
-        "error": why,
-    }
-    with out.open("a", encoding="utf-8") as file:
-        file.write(json.dumps(row) + "\n")
+    row = {"row": "point", "id": point["id"], "label": point["label"], "status": "error", "hang": []}
+    append_row(out, {**row, "error": f"the process ended with code {code} and left no row"})
 
 
 if __name__ == "__main__":

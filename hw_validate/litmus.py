@@ -1,7 +1,8 @@
 """Litmus flows on silicon: a bundle of all of them, and what came out beside what was required.
 
-``python -m hw_validate.litmus bundle FLOWS BUNDLE`` makes the bundle, ``python3 hw_validate/isolated.py BUNDLE
-OUT.jsonl`` runs it on a GPU machine, ``python -m hw_validate.litmus table FLOWS OUT.jsonl TABLE.csv`` joins.
+``python -m hw_validate.litmus bundle FLOWS BUNDLE`` makes the bundle, ``python3 hw_validate/isolated.py
+BUNDLE OUT.jsonl`` runs it on a GPU machine, ``python -m hw_validate.litmus table FLOWS OUT.jsonl TABLE.csv``
+joins.
 """
 
 from __future__ import annotations
@@ -39,9 +40,9 @@ class Litmus:
     work
         The flow.
     about
-        Its notes: `row`, `verdict` (of the simulator), `silicon` (the outcome that is required there: ``ok``,
-        ``hang``, ``wrong data``, ``race``, ``error``, ``refused``, ``any``, or a list), and perhaps `witness`: two stamps
-        (``role.stamp``) of which the first comes too early in a race.
+        Its notes: `row`, `verdict` (of the simulator), `silicon` (the outcome that is required there:
+        ``ok``, ``hang``, ``wrong data``, ``race``, ``error``, ``refused``, ``any``, or a list), and perhaps
+        `witness`: two stamps (``role.stamp``) of which the first comes too early in a race.
     """
 
     name: str
@@ -76,7 +77,7 @@ def observed(row: dict[str, Any], about: dict[str, Any]) -> tuple[str, str]:
         return "hang", _where(row)
     if row["status"] != "ok":
         error = row.get("error", "")
-        refused = "cluster" in error and "fits" in error or "TensorMap" in error
+        refused = ("cluster" in error and "fits" in error) or "TensorMap" in error
         return ("refused" if refused else "error"), error.splitlines()[0] if error else ""
     flow = row["flows"][0]
     if "witness" in about:

@@ -1,7 +1,7 @@
 """Run a bundle on this machine's GPU: ``python hw_validate/runner.py BUNDLE OUT.jsonl``.
 
-Needs numpy and cuda.bindings, nothing else. Writes one JSON line for each point as it goes; points that OUT
-holds already are skipped, so an interrupted run is resumed by the same command. Exit code 2: no usable GPU.
+Needs numpy and cuda.bindings only. Writes one JSON line for each point as it goes; points that OUT holds are
+skipped, so an interrupted run is resumed by the same command. Exit code 2: no usable GPU.
 """
 
 from __future__ import annotations
@@ -22,6 +22,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 from hw_validate.driver import Device, DriverError, NoDevice, TimeLimit, clocks
 from hw_validate.floorplan_probe import pair_latencies, probe_floorplan
 from hw_validate.launch import Session
+from hw_validate.rowfile import append_row, current_file, note_current, read_rows
 
 EXIT_NO_DEVICE = 2
 EXIT_AGAIN = 75
@@ -38,10 +39,15 @@ LOST = range(700, 720)
 def main(arguments: list[str] | None = None) -> int:
     """Parse the command line and supervise a child that measures."""
     options = _parser().parse_args(arguments)
+    if options.check:
+        return _refusing(_check)
     if options.single:
         return _refusing(lambda: _single(options))
     if options.child:
         return _refusing(lambda: _child(options))
+    if not (options.bundle / "plan.json").is_file():
+        print(f"no measurement: {options.bundle / 'plan.json'} does not exist", file=sys.stderr)
+        return EXIT_NO_DEVICE
     return _supervise(options)
 
 
@@ -60,6 +66,7 @@ def _parser() -> argparse.ArgumentParser:
         "--single", default="", help="warm and launch this point once, for a profiler; no row"
     )
     parser.add_argument("--no-probe", action="store_true", help="leave the floorplan probe out")
+    parser.add_argument("--check", action="store_true", help="only say whether there is a usable GPU")
     parser.add_argument("--child", action="store_true", help=argparse.SUPPRESS)
     return parser
 
@@ -71,6 +78,12 @@ def _refusing(work: Any) -> int:
     except NoDevice as error:
         print(f"no measurement: {error}", file=sys.stderr)
         return EXIT_NO_DEVICE
+
+
+def _check() -> int:
+    """Open the device."""
+    Device()
+    return 0
 
 
 def _supervise(options: argparse.Namespace) -> int:
@@ -105,7 +118,7 @@ def _supervise(options: argparse.Namespace) -> int:
             return 0
         if code != EXIT_AGAIN and not _lost_point(options.out, f"the process ended with code {code}"):
             return code
-        before, lines = lines, len(_rows(options.out))
+        before, lines = lines, len(read_rows(options.out))
         in_a_row = in_a_row + 1 if lines <= before + 2 else 0
     print(f"stopped: {in_a_row} points in a row were lost", file=sys.stderr)
     return EXIT_HANG
@@ -113,7 +126,7 @@ def _supervise(options: argparse.Namespace) -> int:
 
 def _watch(child: subprocess.Popen[bytes], options: argparse.Namespace) -> int:
     """Wait for the child; one that stays on a point for too long is killed and the point gets a row."""
-    current = _current_file(options.out)
+    current = current_file(options.out)
     while True:
         try:
             return child.wait(timeout=1.0)
@@ -133,16 +146,16 @@ def _watch(child: subprocess.Popen[bytes], options: argparse.Namespace) -> int:
 def _lost_point(out: Path, why: str, status: str = "error") -> bool:
     """Write a row for the point on which a child was lost; false where it was not on one."""
     try:
-        state = json.loads(_current_file(out).read_text(encoding="utf-8"))
+        state = json.loads(current_file(out).read_text(encoding="utf-8"))
     except (OSError, ValueError):
         return False
-    _current_file(out).unlink()
+    current_file(out).unlink()
     if state["id"] != FLOORPLAN:
-        _append(
+        append_row(
             out, {"row": "point", "id": state["id"], "label": "", "status": status, "hang": [], "error": why}
         )
     else:
-        _append(out, {"row": "floorplan", "error": why})
+        append_row(out, {"row": "floorplan", "error": why})
     return True
 
 
@@ -151,10 +164,10 @@ def _child(options: argparse.Namespace) -> int:
     begin = time.monotonic()
     plan = json.loads((options.bundle / "plan.json").read_text(encoding="utf-8"))
     device = Device()
-    rows = _rows(options.out)
+    rows = [row for row in read_rows(options.out) if row.get("uuid", device.uuid) == device.uuid]
     session = Session(device, options.bundle, plan, [])
     session.warm_up()
-    _append(options.out, _manifest(device, plan))
+    append_row(options.out, _manifest(device, plan))
     session.groups = _floorplan(session, options, rows, plan)
     done = {row["id"] for row in rows if row.get("row") == "point"}
     wanted = [point for point in plan["points"] if _matches(point, options.only)]
@@ -164,8 +177,8 @@ def _child(options: argparse.Namespace) -> int:
             print(f"time is up: {len(todo) - number} points left", file=sys.stderr)
             return EXIT_BUDGET
         row = _measure(session, point, options)
-        _append(options.out, row)
-        _current_file(options.out).unlink(missing_ok=True)
+        append_row(options.out, row)
+        current_file(options.out).unlink(missing_ok=True)
         _progress(number + 1, len(todo), row, begin)
         if row.pop("lost", False):  # nothing that touches the lost context may run, not even a destructor
             sys.stderr.flush()
@@ -177,21 +190,21 @@ def _floorplan(session: Session, options: argparse.Namespace, rows: list[Any], p
     """Give the groups of SMs that share a GPC: from a row, else by the probe, if the plan asks for it."""
     known = next((row for row in rows if row.get("row") == "floorplan"), None)
     if known is None and not options.no_probe and plan["probe"]:
-        _note_current(options.out, FLOORPLAN, 120.0)
+        note_current(options.out, FLOORPLAN, 120.0)
         known = {"row": "floorplan", "uuid": session.device.uuid, **probe_floorplan(session)}
         try:
             known["pair_latency"] = pair_latencies(session)
         except (DriverError, TimeLimit) as error:
             known["pair_latency_error"] = str(error)
-        _append(options.out, known)
-        _current_file(options.out).unlink(missing_ok=True)
+        append_row(options.out, known)
+        current_file(options.out).unlink(missing_ok=True)
     return known.get("groups", []) if known else []
 
 
 def _measure(session: Session, point: dict[str, Any], options: argparse.Namespace) -> dict[str, Any]:
     """Run one point; whatever goes wrong becomes its row."""
     launches = point["warm"] + point["repeats"] + 2
-    _note_current(options.out, point["id"], GRACE_SECONDS + options.limit * launches)
+    note_current(options.out, point["id"], GRACE_SECONDS + options.limit * launches)
     begin = time.monotonic()
     row = {
         "row": "point",
@@ -233,7 +246,7 @@ def _single(options: argparse.Namespace) -> int:
         return EXIT_NO_DEVICE
     device = Device()
     groups: list[list[int]] = next(
-        (row["groups"] for row in _rows(options.out) if row.get("row") == "floorplan"), []
+        (row["groups"] for row in read_rows(options.out) if row.get("row") == "floorplan"), []
     )
     session = Session(device, options.bundle, plan, groups)
     with session.prepared(point) as flows:
@@ -268,47 +281,14 @@ def _matches(point: dict[str, Any], pattern: str) -> bool:
     return not pattern or any(re.search(pattern, point[field]) for field in ("id", "label"))
 
 
-def _rows(path: Path) -> list[dict[str, Any]]:
-    """Read what an earlier run wrote; a line that was cut off counts as not there."""
-    if not path.exists():
-        return []
-    found = []
-    for line in path.read_text(encoding="utf-8").splitlines():
-        try:
-            found.append(json.loads(line))
-        except ValueError:
-            continue
-    return found
-
-
-def _append(path: Path, row: dict[str, Any]) -> None:
-    with path.open("a", encoding="utf-8") as file:
-        file.write(json.dumps({key: value for key, value in row.items() if key != "lost"}) + "\n")
-
-
-def _current_file(out: Path) -> Path:
-    return out.with_name(f".{out.name}.current")
-
-
-def _note_current(out: Path, name: str, seconds: float) -> None:
-    """Tell the supervisor which point is being measured, and how long it may take."""
-    state = {"id": name, "since": time.time(), "seconds": seconds}
-    partial = _current_file(out).with_suffix(".new")
-    partial.write_text(json.dumps(state), encoding="utf-8")
-    partial.replace(_current_file(out))
-
-
 def _progress(number: int, total: int, row: dict[str, Any], begin: float) -> None:
     left = (time.monotonic() - begin) / number * (total - number)
     first = row["flows"][0] if row["status"] == "ok" else {}
-    figures = (
-        f"{first['cycles']:.0f} cycles, spread {first['spread']:.1%}"
-        if first
-        else str(row.get("error", row.get("hang")))
-    )
-    checked = {True: "data right", False: "DATA WRONG", None: "data not checked"}.get(
-        first.get("check", {}).get("verified")
-    )
+    figures = str(row.get("error", row.get("hang")))
+    if first:
+        figures = f"{first['cycles']:.0f} cycles, spread {first['spread']:.1%}"
+    verified = first.get("check", {}).get("verified")
+    checked = {True: "data right", False: "DATA WRONG"}.get(verified, "data not checked")
     print(
         f"[{number}/{total}] {row['label']}: {row['status']}, {figures}, {checked}; {left:.0f} s left",
         file=sys.stderr,

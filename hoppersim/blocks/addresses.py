@@ -1,9 +1,9 @@
 """Where a line lives: its home partition, its slice and its DRAM channel.
 
 Models: pages of 4 KB alternate between the two partitions by an exclusive-or of page-number bits
-(published for one H100 PCIe part, the best public figure); the lines of a page visit distinct slices of a
-partition, and successive lines visit successive channels, each from an offset that a hash of the page gives.
-So any contiguous region loads slices and channels evenly, as measured bandwidth of contiguous tiles shows.
+(published for one H100 PCIe part, the best public figure). Inside a partition a hash of the line number draws the
+slice, and another the channel: one 32 KB tile read by the whole chip is held to 36 % of the L2's rate, which is what
+256 random draws among the slices give, and what an even spread would not.
 
 Leaves out: the real hash inside a partition, which nothing public gives; physical page scattering.
 """
@@ -40,10 +40,10 @@ def home_partition(line: int, partitions: int) -> int:
 @register_jitable
 def slice_in_partition(line: int, slices: int) -> int:
     """Slice of a partition that holds the line, as home or as a local copy."""
-    return (line + mix(line >> LINES_PER_PAGE_BITS)) % slices
+    return mix(3 * line + 1) % slices
 
 
 @register_jitable
 def channel_of(line: int, channels: int) -> int:
     """DRAM channel of the line."""
-    return (line + mix((line >> LINES_PER_PAGE_BITS) + 1)) % channels
+    return mix(5 * line + 2) % channels

@@ -1,12 +1,13 @@
-"""The L2 slices: tags with exact least-recently-used replacement inside a set.
+"""The L2 slices: which lines they hold, and which line leaves when one comes in.
 
-Models: 128-byte lines in sets of `ways`; a set is kept in order of use, so a hit moves its line to the
-front and a fill drops the last. A slice of the reader's partition keeps copies of lines whose home is in the
-other one, so read-shared data is held twice. A slice delivers sectors at its own rate; a miss occupies it only
-when its data comes back.
+Models: each slice holds a fixed number of 128-byte lines, any line in any place; when it is full, a fill drops a
+line drawn by a hash of the slice's count of fills, so a working set above the capacity loses its hits gradually, as
+measured, and not all at once, as with LRU. A slice of the reader's partition keeps copies of lines whose home is in
+the other one, so read-shared data is held twice. A slice sends sectors at its own rate, in order; while the port of a
+GPC that its next response goes to is full, it sends nothing at all, which is how one GPC slows its neighbours.
 
-Leaves out: sector validity (a miss fetches the whole line), write-back state, replacement policies other than
-LRU. Counters: l2.sectors, l2.hits, l2.misses, l2.fabric_sectors.
+Leaves out: sector validity (a miss fetches the whole line), write-back. Counters: l2.sectors, l2.hits, l2.misses,
+l2.fabric_sectors.
 """
 
 from __future__ import annotations
@@ -17,34 +18,40 @@ from numpy.typing import NDArray
 
 from hoppersim.blocks.addresses import mix
 
-Tags = NDArray[np.int64]
+Places = NDArray[np.int32]
+Present = NDArray[np.uint8]
+
+EMPTY = -1
 
 
-def empty_tags(slices: int, capacity_bytes: int, ways: int, line_bytes: int) -> Tags:
-    """Make the tags of all slices, shape (slices, sets, ways); -1 is an empty way."""
-    sets = max(1, capacity_bytes // (slices * ways * line_bytes))
-    return np.full((slices, sets, ways), -1, dtype=np.int64)
+def empty_places(slices: int, capacity_bytes: int, line_bytes: int) -> Places:
+    """Make the places of all slices, shape (slices, places + 1); the last column counts fills."""
+    places = np.full((slices, max(1, capacity_bytes // (slices * line_bytes)) + 1), EMPTY, dtype=np.int32)
+    places[:, -1] = 0
+    return places
 
 
-@register_jitable
-def look_up(tags: Tags, piece: int, line: int) -> bool:
-    """Say whether slice `piece` holds the line, and make it the most recently used if so."""
-    ways = tags[piece, mix(line) % tags.shape[1]]
-    for position in range(ways.shape[0]):
-        if ways[position] == line:
-            for back in range(position, 0, -1):
-                ways[back] = ways[back - 1]
-            ways[0] = line
-            return True
-    return False
+def nothing_present(partitions: int, lines: int) -> Present:
+    """Say that no line is held by any partition, shape (partitions, lines)."""
+    return np.zeros((partitions, lines), dtype=np.uint8)
 
 
 @register_jitable
-def install(tags: Tags, piece: int, line: int) -> None:
-    """Put the line into slice `piece` as most recently used; the least recently used one leaves."""
-    if look_up(tags, piece, line):
+def look_up(present: Present, partition: int, line: int) -> bool:
+    """Say whether the line is held by its slice of the partition."""
+    return present[partition, line] != 0
+
+
+@register_jitable
+def install(places: Places, present: Present, piece: int, partition: int, line: int) -> None:
+    """Put the line into slice `piece` of the partition; another one may have to leave."""
+    if present[partition, line]:
         return
-    ways = tags[piece, mix(line) % tags.shape[1]]
-    for back in range(ways.shape[0] - 1, 0, -1):
-        ways[back] = ways[back - 1]
-    ways[0] = line
+    size = places.shape[1] - 1
+    fills = int(places[piece, size])
+    at = fills if fills < size else mix(fills + (piece << 20)) % size
+    if places[piece, at] != EMPTY:
+        present[partition, places[piece, at]] = 0
+    places[piece, at] = line
+    places[piece, size] = fills + 1
+    present[partition, line] = 1

@@ -1,17 +1,22 @@
 """The mbarrier object, exactly as PTX ISA 9.x describes it (section "mbarrier").
 
-Models: phase, pending arrivals, expected arrivals of the next phase and the signed transaction count; a phase
-completes when no arrival is pending and the transaction count is zero, and then at once the phase advances and
-the pending count is set to the expected one. Counts outside the ranges of the ISA are faults, where hardware's
-behaviour is undefined. Leaves out: the storage and its opaque 64-bit encoding.
+Models: phase, pending arrivals, expected arrivals of the next phase and the signed transaction count; a
+phase completes when no arrival is pending and the transaction count is zero, and then at once the phase
+advances and the pending count is set to the expected one. Counts outside the ranges of the ISA are faults,
+where hardware's behaviour is undefined; a fault leaves the barrier as it was. The program language waits by
+parity; waits by state token and arrive_drop are here only. Leaves out: the storage and its opaque encoding,
+and `inval`.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import NamedTuple
 
 MAX_COUNT = 2**20 - 1
 MAX_TX = 2**20 - 1
+REMOTE_OPERATIONS = frozenset({"arrive", "expect_tx", "complete_tx"})
+"""What may be done to a barrier in another CTA (an arrive there returns no token); all else is local."""
 
 
 class MbarrierFault(Exception):
@@ -20,6 +25,13 @@ class MbarrierFault(Exception):
     def __init__(self, code: str, text: str) -> None:
         super().__init__(text)
         self.code = code
+
+
+class Token(NamedTuple):
+    """The state that an arrive returns: phase and pending arrivals just before it."""
+
+    phase: int
+    pending: int
 
 
 @dataclass(slots=True)
@@ -60,30 +72,56 @@ class Mbarrier:
         bool
             Whether the phase completed.
         """
-        return self._add_tx(count)
+        return self._add_tx(count, 1)
 
     def complete_tx(self, count: int) -> bool:
         """Lower the transaction count by the bytes that arrived; returns whether the phase completed."""
-        return self._add_tx(-count)
+        return self._add_tx(count, -1)
 
     def arrive(self, count: int = 1) -> bool:
         """Lower the pending count; returns whether the phase completed."""
-        if not 1 <= count <= self.pending:
-            raise MbarrierFault("HS-MB-002", f"{count} arrivals where {self.pending} are pending")
+        self._check_arrivals(count)
         self.pending -= count
         return self._complete()
 
     def arrive_drop(self, count: int = 1) -> bool:
         """Arrive, and lower the count of all later phases too; returns whether the phase completed."""
+        if count > self.count:
+            raise MbarrierFault("HS-MB-011", "more arrivals were dropped than the barrier expects")
+        self._check_arrivals(count)
         self.count -= count
-        if self.count < 0:
-            raise MbarrierFault("HS-MB-003", "more arrivals were dropped than the barrier expects")
         return self.arrive(count)
 
-    def _add_tx(self, change: int) -> bool:
-        self.tx += change
-        if not -MAX_TX <= self.tx <= MAX_TX:
-            raise MbarrierFault("HS-MB-004", f"a transaction count of {self.tx} is outside -{MAX_TX} to {MAX_TX}")
+    def token(self) -> Token:
+        """Give the present state, as an arrive that follows at once returns it."""
+        return Token(self.phase, self.pending)
+
+    def test_wait(self, token: Token) -> bool:
+        """Say whether the phase of a token has completed.
+
+        Raises
+        ------
+        MbarrierFault
+            If it is neither the present phase nor the one before: hardware may answer anything.
+        """
+        if token.phase not in (self.phase, self.phase - 1):
+            text = f"a token of phase {token.phase} where phase {self.phase} is present"
+            raise MbarrierFault("HS-MB-012", text)
+        return token.phase != self.phase
+
+    def _check_arrivals(self, count: int) -> None:
+        if not 1 <= count <= self.pending:
+            raise MbarrierFault("HS-MB-007", f"{count} arrivals where {self.pending} are pending")
+
+    def _add_tx(self, count: int, sign: int) -> bool:
+        if not 0 <= count <= MAX_TX:
+            text = f"a transaction count of {count} in one operation is outside 0 to {MAX_TX}"
+            raise MbarrierFault("HS-MB-002", text)
+        after = self.tx + sign * count
+        if not -MAX_TX <= after <= MAX_TX:
+            text = f"a transaction count of {after} is outside -{MAX_TX} to {MAX_TX}"
+            raise MbarrierFault("HS-MB-008", text)
+        self.tx = after
         return self._complete()
 
     def _complete(self) -> bool:

@@ -1,15 +1,15 @@
 """Barriers in time order: a log of what the fabric will bring, committed up to the present.
 
 The fabric computes ahead, so entries carry a tick that may lie in the future. A commit applies the entries up
-to a tick one by one; at one tick the log goes before the local operation, and within it expectations (negative
-bytes) before arrivals before bytes. Committing eagerly would complete phases too early.
+to a tick one by one; at one tick the log goes before the local operation, and within it expectations
+(negative bytes) before arrivals before bytes. Committing eagerly would complete phases too early.
 """
 
 from __future__ import annotations
 
 from bisect import insort
 from collections.abc import Callable
-from typing import NamedTuple
+from typing import NamedTuple, Protocol
 
 from hoppersim.blocks.mbarrier import Mbarrier, MbarrierFault
 
@@ -24,17 +24,11 @@ class Pending(NamedTuple):
     who: str
 
 
-class Waiter(NamedTuple):
-    """A role that waits for a phase; `wake` is called with the tick of the flip."""
+class Waiter(Protocol):
+    """Somebody who waits for the present phase to complete."""
 
-    parity: int
-    wake: Callable[[int], None]
-
-
-def _rank(arrivals: int, data: int) -> int:
-    if data < 0:
-        return 0
-    return 1 if arrivals else 2
+    def expect(self, flip: int | None) -> None:
+        """Take note of the tick at which it will, as far as is known; None takes an earlier tick back."""
 
 
 class LoggedBarrier:
@@ -48,27 +42,37 @@ class LoggedBarrier:
         Called with (tick, fault) when an entry breaks a rule of PTX; the entry is dropped.
     """
 
-    __slots__ = ("_log", "_on_fault", "generation", "history", "state", "waiters")
+    __slots__ = ("_log", "_on_fault", "history", "state", "waiters")
 
     def __init__(self, count: int, on_fault: Callable[[int, MbarrierFault], None]) -> None:
         self.state = Mbarrier(count)
         self.waiters: list[Waiter] = []
-        self.generation = 0
         self.history: list[Pending] = []
         self._log: list[Pending] = []
         self._on_fault = on_fault
 
     def push(self, tick: int, arrivals: int, data: int, who: str) -> None:
         """Add an entry: arrivals, then bytes that came (negative: bytes that are announced)."""
-        insort(self._log, Pending(tick, _rank(arrivals, data), arrivals, data, who))
+        rank = 0 if data < 0 else 1 if arrivals else 2
+        insort(self._log, Pending(tick, rank, arrivals, data, who))
 
     def commit(self, tick: int) -> None:
         """Apply all entries up to and including `tick`."""
-        while self._log and self._log[0].tick <= tick:
-            self._apply(self._log.pop(0))
+        log = self._log
+        while log and log[0].tick <= tick:
+            self._apply(log.pop(0))
+
+    def foresee(self) -> None:
+        """Tell all who wait when the known entries complete the present phase."""
+        if self.waiters:
+            flip = self.next_flip()
+            for waiter in self.waiters:
+                waiter.expect(flip)
 
     def next_flip(self) -> int | None:
         """Tick at which the known entries complete the present phase; None if they do not."""
+        if not self._log or sum([entry.arrivals for entry in self._log]) < self.state.pending:
+            return None
         trial = Mbarrier(self.state.count, self.state.pending, self.state.phase, self.state.tx)
         for entry in self._log:
             try:
@@ -88,10 +92,9 @@ class LoggedBarrier:
             self.history.append(entry)
             return
         self.history.clear()
-        passed = [waiter for waiter in self.waiters if self.state.passed(waiter.parity)]
-        self.waiters = [waiter for waiter in self.waiters if not self.state.passed(waiter.parity)]
-        for waiter in passed:
-            waiter.wake(entry.tick)
+        for waiter in self.waiters:
+            waiter.expect(entry.tick)
+        self.waiters.clear()
 
 
 def _step(state: Mbarrier, entry: Pending) -> bool:

@@ -16,12 +16,54 @@ from typing import Any
 import simpy
 
 from hoppersim.blocks.mbarrier import MbarrierFault
-from hoppersim.engine.barriers import LoggedBarrier, Waiter
+from hoppersim.engine.barriers import LoggedBarrier
 from hoppersim.engine.interface import Fabric, Transfer
 
 AFTER_ORDINARY_EVENTS = 2
 """SimPy priority of the pump: below every event that SimPy itself or a role schedules."""
 FAR = 1 << 50
+DRAIN_STEP = 1 << 20
+
+
+class Wake:
+    """The event that ends a role's wait, some ticks after the flip of a barrier.
+
+    Parameters
+    ----------
+    env
+        The SimPy environment.
+    delay
+        Ticks from the flip to the event, as a function of the flip's tick.
+    first
+        Called when the event fires, before the role goes on.
+    """
+
+    __slots__ = ("_delay", "_env", "_flip", "event")
+
+    def __init__(
+        self, env: simpy.Environment, delay: Callable[[int], int], first: Callable[[simpy.Event], None]
+    ) -> None:
+        self.event = env.event()
+        self.event.callbacks = [first]
+        self._env = env
+        self._delay = delay
+        self._flip: int | None = None
+
+    def expect(self, flip: int | None) -> None:
+        """Let the event fire after a flip at this tick; None takes an earlier tick back."""
+        if flip == self._flip:
+            return
+        if self._flip is not None:
+            self._take_back()
+        self._flip = flip
+        if flip is not None:
+            self.event._ok, self.event._value = True, None
+            self._env.schedule(self.event, delay=flip + self._delay(flip) - self._env.now)
+
+    def _take_back(self) -> None:
+        """Move who waits to a fresh event: SimPy cannot recall one that it has scheduled."""
+        void, self.event = self.event, self._env.event()
+        self.event.callbacks, void.callbacks = void.callbacks, []
 
 
 class Clockwork:
@@ -37,22 +79,22 @@ class Clockwork:
         self.env = simpy.Environment()
         self.fabric = fabric
         self.barriers: list[LoggedBarrier] = []
-        self.faults: list[tuple[int, MbarrierFault]] = []
+        self.faults: list[tuple[int, int, MbarrierFault]] = []
         self._pending: list[Transfer] = []
         self._pump_at = FAR
         self._quiet = fabric.lookahead + fabric.latest_unknown - 1
 
-    def add_barrier(self, count: int) -> int:
-        """Make a barrier and return its number."""
-        self.barriers.append(LoggedBarrier(count, lambda tick, fault: self.faults.append((tick, fault))))
-        return len(self.barriers) - 1
+    def add_barrier(self, count: int, kind: type[LoggedBarrier] = LoggedBarrier) -> int:
+        """Make a barrier, of a kind, and return its number."""
+        number = len(self.barriers)
+        self.barriers.append(kind(count, lambda tick, fault: self.faults.append((tick, number, fault))))
+        return number
 
     def post(self, barrier: int, tick: int, arrivals: int, data: int, who: str) -> None:
         """Let arrivals and bytes (negative: announced ones) reach a barrier at a tick."""
         target = self.barriers[barrier]
         target.push(tick, arrivals, data, who)
-        if target.waiters:
-            self._foresee(target)
+        target.foresee()
 
     def passed(self, barrier: int, parity: int) -> bool:
         """Say whether a wait that is performed now returns at once."""
@@ -60,61 +102,35 @@ class Clockwork:
         target.commit(int(self.env.now))
         return target.state.passed(parity)
 
-    def wait(self, barrier: int, parity: int, delay: Callable[[int], int]) -> simpy.Event:
+    def wait(self, barrier: int, delay: Callable[[int], int]) -> simpy.Event:
         """Give an event for the end of a wait that did not pass.
 
         Parameters
         ----------
         barrier
-            Number of the barrier.
-        parity
-            Parity of the phase that must complete.
+            Number of the barrier, whose present phase is waited for.
         delay
             Ticks from the flip until the waiter goes on, as a function of the flip's tick.
         """
-        event = self.env.event()
-
-        def wake(tick: int) -> None:
-            event._ok, event._value = True, None
-            self.env.schedule(event, delay=tick + delay(tick) - self.env.now)
-
         target = self.barriers[barrier]
-        target.waiters.append(Waiter(parity, wake))
-        self._foresee(target)
-        return event
+        wake = Wake(self.env, delay, lambda _: target.commit(int(self.env.now)))
+        target.waiters.append(wake)
+        target.foresee()
+        return wake.event
 
     def inject(self, transfer: Transfer) -> None:
         """Hand a transfer of this or a later tick to the fabric in due order."""
         self._pending.append(transfer)
         self._pump_no_later_than(transfer.tick + self._quiet)
 
-    def _foresee(self, target: LoggedBarrier) -> None:
-        """Schedule the first flip among the known entries; an earlier forecast becomes void."""
-        target.generation += 1
-        flip = target.next_flip()
-        if flip is None:
-            return
-        generation = target.generation
-
-        def happen(_: simpy.Event) -> None:
-            if target.generation == generation:
-                target.commit(int(self.env.now))
-                if target.waiters:
-                    self._foresee(target)
-
-        self._at(max(flip, int(self.env.now)), happen, priority=1)
-
-    def _at(self, tick: int, callback: Callable[[simpy.Event], None], priority: int) -> None:
-        event = self.env.event()
-        event._ok, event._value = True, None
-        event.callbacks = [callback]
-        self.env.schedule(event, priority=priority, delay=tick - self.env.now)  # type: ignore[arg-type]
-
     def _pump_no_later_than(self, tick: int) -> None:
         if tick >= self._pump_at:
             return
         self._pump_at = tick
-        self._at(tick, self._pump, AFTER_ORDINARY_EVENTS)
+        event = self.env.event()
+        event._ok, event._value = True, None
+        event.callbacks = [self._pump]
+        self.env.schedule(event, priority=AFTER_ORDINARY_EVENTS, delay=tick - self.env.now)  # type: ignore[arg-type]
 
     def _pump(self, _: simpy.Event) -> None:
         now = int(self.env.now)
@@ -137,6 +153,12 @@ class Clockwork:
         if due:
             self.fabric.inject(self._pending[:due])
             del self._pending[:due]
+
+    def drain(self) -> None:
+        """Carry all traffic that is still under way to its end, so that the counters cover it."""
+        self._commit_before(FAR)
+        while not self.fabric.idle:
+            self.fabric.advance(self.fabric.frontier + DRAIN_STEP)
 
 
 _TICK = attrgetter("tick")

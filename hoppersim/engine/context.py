@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
+from typing import Any
 
 import simpy
 
+from hoppersim.engine.barriers import LoggedBarrier
 from hoppersim.engine.clockwork import Clockwork
+from hoppersim.engine.findings import Findings
 from hoppersim.machine import AddressMap, Machine
 from hoppersim.program.work import Flow
 from hoppersim.units import TICKS_PER_CYCLE
@@ -23,7 +27,15 @@ class FlowContext:
     machine: Machine
     clockwork: Clockwork
     addresses: AddressMap
-    hazards: list[str]
+    findings: Findings
+    bind: Callable[..., Any]
+    """Turns an operation of a role's run into a step."""
+    barrier_type: Callable[[int], type[LoggedBarrier]] = lambda _: LoggedBarrier
+    """Kind of the barriers of a cluster."""
+
+    def address(self, allocation: str) -> int:
+        """Address of the first byte of one of the flow's allocations."""
+        return self.addresses.base(f"{self.index}:{allocation}")
 
     def cost(self, key: str) -> int:
         """Cost of an operation in ticks."""

@@ -10,7 +10,9 @@ from numpy.typing import NDArray
 LOAD = 0  # global memory to SMEM, one box, to one or several CTAs
 COPY = 1  # SMEM to SMEM of another CTA (bulk copy, asynchronous stores)
 STORE = 2  # SMEM to global memory
-SIGNAL = 3  # a remote arrival or expect_tx: no data
+
+DEFAULT_MEMORY_LINES = 1 << 16
+"""Lines of the address space of a fabric that is made by hand: 8 MiB."""
 
 
 class Destination(NamedTuple):

@@ -8,7 +8,6 @@ import numpy as np
 
 from hoppersim.engine.context import EXITED, LIVE, Cta, FlowContext, Meeting
 from hoppersim.engine.roles import RoleRun, Waiting
-from hoppersim.engine.steps import bind
 from hoppersim.errors import InputError
 from hoppersim.machine import Placement, resident, select_sms
 from hoppersim.program.operands import evaluate
@@ -107,9 +106,9 @@ class FlowRun:
 
     def _make_cta(self, cluster: int, rank: int, sm: int, slot: int) -> Cta:
         program = self.context.flow.program
-        clockwork = self.context.clockwork
+        clockwork, kind = self.context.clockwork, self.context.barrier_type(cluster)
         barriers = {
-            barrier.name: [clockwork.add_barrier(barrier.count) for _ in range(barrier.stages)]
+            barrier.name: [clockwork.add_barrier(barrier.count, kind) for _ in range(barrier.stages)]
             for barrier in program.barriers
         }
         cta = Cta(self.context, len(self.ctas), cluster, rank, sm, slot, barriers, Meeting(self._env, 0))
@@ -131,7 +130,7 @@ class FlowRun:
         processes = []
         for role in flow.program.roles:
             if not role.ranks or cta.rank in role.ranks:
-                run = RoleRun(cta, role, first_warp, bind)
+                run = RoleRun(cta, role, first_warp, self.context.bind)
                 self.roles.append(run)
                 processes.append(self._env.process(run.process()))
             first_warp += role.warps

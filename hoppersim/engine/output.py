@@ -8,6 +8,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from hoppersim.engine.findings import Finding
+
 
 @dataclass(frozen=True)
 class CtaRun:
@@ -38,6 +40,12 @@ class RoleState:
     stage: int
     parity_waited: int
     """-1 where the role waits for something else than a barrier (a cluster sync)."""
+    loops: tuple[tuple[str, int], ...] = ()
+    """Enclosing loops with their trip counts, outermost first."""
+    place: tuple[int, ...] = ()
+    """Place of the operation: its number in the role's body, or of its loop, then inside that loop."""
+    rings: tuple[tuple[int, int], ...] = ()
+    """(stages, present stage) of the enclosing loops."""
 
 
 @dataclass(frozen=True)
@@ -52,7 +60,9 @@ class BarrierState:
     expected: int
     tx: int
     log: tuple[tuple[int, str, int, int], ...]
-    """(tick, who, arrivals, bytes) of the present phase; bytes below zero were announced by expect_tx."""
+    """(tick, who, arrivals, bytes) of the present phase; bytes below zero were announced by expect_tx.
+
+    Who is ``rank R ROLE``, or ``fabric`` for bytes whose issuer is not known."""
 
 
 @dataclass(frozen=True)
@@ -70,8 +80,10 @@ class RunOutput:
     hung: bool = False
     roles: tuple[RoleState, ...] = ()
     barriers: tuple[BarrierState, ...] = ()
+    findings: tuple[Finding, ...] = ()
+    """Accesses that must not happen: races, absent CTAs, operations that PTX leaves undefined."""
     hazards: tuple[str, ...] = ()
-    """Accesses to CTAs that had exited or not started, and other dynamic findings, as codes with text."""
+    """The findings as text."""
     extra: dict[str, Any] = field(default_factory=dict)
 
 
@@ -82,9 +94,9 @@ COUNTER_NAMES = (
     "sm.bytes_in_multicast",  # per SM: bytes received through a multicast
     "sm.bytes_in_dsmem",  # per SM: bytes received from a peer
     "sm.bytes_out_dsmem",  # per SM: bytes sent to peers
-    "lrc.requests",  # per GPC: line requests that entered the coalescer
-    "lrc.sectors_out",  # per GPC: sectors that it read from the L2
-    "lrc.sectors_merged",  # per GPC: sectors saved by merging unicast reads
+    "lrc.requests",  # per slice: line requests that entered the coalescer
+    "lrc.sectors_out",  # per slice: sectors that it sent out, a merged line once
+    "lrc.sectors_merged",  # per slice: sectors saved by merging unicast reads
     "gpc.bytes_in",  # per GPC: bytes through the GPC port
     "gpc.sectors_delivered",  # per GPC: sectors handed to SMs behind the port
     "l2.sectors",  # per slice: sectors looked up for SMs
@@ -92,5 +104,5 @@ COUNTER_NAMES = (
     "l2.misses",  # per slice: of those, not found there
     "l2.fabric_sectors",  # per partition: sectors that came from the other one
     "hbm.bytes_read",  # per channel
-    "busy.tma", "busy.lrc", "busy.slice", "busy.fabric", "busy.hbm", "busy.gpc", "busy.sm", "busy.dsmem",  # ticks
+    "busy.tma", "busy.slice", "busy.fabric", "busy.hbm", "busy.gpc", "busy.sm", "busy.dsmem",  # ticks
 )

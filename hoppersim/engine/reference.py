@@ -18,7 +18,7 @@ from hoppersim.blocks import l2
 from hoppersim.blocks.addresses import channel_of, home_partition, slice_in_partition
 from hoppersim.blocks.lrc import may_merge, may_open
 from hoppersim.blocks.tma import bytes_in_line, sectors_in_line
-from hoppersim.engine.interface import COPY, LOAD, Destination, LogEntry, Transfer
+from hoppersim.engine.interface import COPY, DEFAULT_MEMORY_LINES, LOAD, Destination, LogEntry, Transfer
 from hoppersim.engine.output import COUNTER_NAMES
 from hoppersim.engine.tables import SUBTICKS, make_tables
 from hoppersim.machine import Machine
@@ -47,7 +47,8 @@ class Line:
     index: int = 0
     piece: int = 0
     merged: list[Line] = field(default_factory=list)
-    key: tuple[int, int, int] | None = None
+    readers: int = 1
+    is_open: bool = False
 
 
 def box_walk(transfer: Transfer) -> Iterator[tuple[int, int, int]]:
@@ -72,9 +73,11 @@ class ReferenceFabric:
         The machine to model.
     granular
         Log the bytes of every line (see `make_tables`).
+    memory_lines
+        Lines of the address space; no transfer may reach beyond.
     """
 
-    def __init__(self, machine: Machine, granular: bool = False) -> None:
+    def __init__(self, machine: Machine, granular: bool = False, memory_lines: int = DEFAULT_MEMORY_LINES) -> None:
         self.tables = make_tables(machine, granular)
         self.lookahead = min(self.tables.launch, self.tables.copy_launch)
         self.latest_unknown = self.tables.completion
@@ -82,12 +85,14 @@ class ReferenceFabric:
         self.lines = 0
         self._env = simpy.Environment()
         self._inbox: list[tuple[int, Callable[[int], None]]] = []
-        self._tags = l2.empty_tags(self.tables.slices, machine.spec.l2.bytes, machine.spec.l2.ways, LINE_BYTES)
+        self._places = l2.empty_places(self.tables.slices, machine.spec.l2.bytes, LINE_BYTES)
+        self._present = l2.nothing_present(self.tables.partitions, memory_lines)
+        self._exits: dict[int, deque[tuple[int, Line]]] = {}
         self._free = [0] * self.tables.servers
         self._busy = [0] * self.tables.servers
         self._queues: dict[int, deque[Box]] = {}
         self._ready: dict[int, int] = {}
-        self._open: dict[tuple[int, int, int], Line] = {}
+        self._open: dict[int, dict[tuple[int, int], Line]] = {piece: {} for piece in range(self.tables.slices)}
         self._misses: dict[tuple[int, int], list[tuple[str, Line]]] = {}
         self._log: list[LogEntry] = []
         self._count: dict[str, dict[int, int]] = {name: {} for name in COUNTER_NAMES}
@@ -98,7 +103,7 @@ class ReferenceFabric:
         for line in range(first_line, last_line):
             local = slice_in_partition(line, t.slices_per_partition)
             for partition in range(t.partitions):
-                l2.install(self._tags, partition * t.slices_per_partition + local, line)
+                self._install(partition * t.slices_per_partition + local, line)
 
     def inject(self, transfers: list[Transfer]) -> None:
         """Take transfers in order of (tick, order)."""
@@ -138,16 +143,16 @@ class ReferenceFabric:
     def counters(self) -> dict[str, NDArray[np.int64]]:
         """Counters so far, by block name, one value for each unit."""
         t = self.tables
-        units = {"tma": t.sms, "sm": t.sms, "lrc": t.gpcs, "gpc": t.gpcs, "l2": t.slices, "hbm": t.channels}
+        units = {"tma": t.sms, "sm": t.sms, "lrc": t.slices, "gpc": t.gpcs, "l2": t.slices, "hbm": t.channels}
         result = {}
         for name in (name for name in COUNTER_NAMES if not name.startswith("busy.")):
             result[name] = np.zeros(units[name.split(".")[0]], dtype=np.int64)
             for unit, value in self._count[name].items():
                 result[name][unit] = value
-        first = (t.lrc_server, t.slice_server, t.fabric_server, t.hbm_server, t.gpc_server, t.sm_server,
+        first = (t.slice_server, t.fabric_server, t.hbm_server, t.gpc_server, t.sm_server,
                  t.copy_server, t.servers)  # fmt: skip
         for name, start, end in zip(
-            ("lrc", "slice", "fabric", "hbm", "gpc", "sm", "dsmem"), first[:-1], first[1:], strict=True
+            ("slice", "fabric", "hbm", "gpc", "sm", "dsmem"), first[:-1], first[1:], strict=True
         ):
             result[f"busy.{name}"] = np.array(self._busy[start:end], dtype=np.int64) // SUBTICKS
         result["busy.tma"] = result["tma.lines"] * t.line_interval
@@ -177,7 +182,7 @@ class ReferenceFabric:
             number, sectors, data = box.lines[position]
             line = Line(box, number, sectors, data, box.transfer.sm)
             if queue < t.sms:
-                self._coalesce(line, now)
+                self._set_out(line, now)
                 ready = now + t.line_interval
             else:
                 ready = self._send(line, now)
@@ -212,44 +217,61 @@ class ReferenceFabric:
 
     # ---- coalescer, L2 and HBM --------------------------------------------------------------------------
 
-    def _coalesce(self, line: Line, now: int) -> None:
+    def _set_out(self, line: Line, now: int) -> None:
         t = self.tables
-        gpc = int(t.gpc_of[line.sm])
-        multicast = len(line.box.transfer.destinations) > 1
         self.lines += 1
         self._add("tma.lines", line.sm, 1)
-        self._add("tma.multicast_lines", line.sm, int(multicast))
-        self._add("lrc.requests", gpc, 1)
-        leave = self._serve(t.lrc_server + gpc, now, t.lrc_service)
-        if t.lrc_enabled and not multicast:
-            key = (gpc, line.number, line.sectors)
-            entry = self._open.get(key)
-            if entry is not None and may_merge(1 + len(entry.merged), t.lrc_max_merged):
-                entry.merged.append(line)
-                self._add("lrc.sectors_merged", gpc, line.sectors)
-                return
-            if entry is None and may_open(sum(open_gpc == gpc for open_gpc, _, _ in self._open), t.lrc_entries):
-                self._open[key] = line
-                line.key = key
-        self._add("lrc.sectors_out", gpc, line.sectors)
-        local = slice_in_partition(line.number, t.slices_per_partition)
-        line.piece = int(t.partition_of_gpc[gpc]) * t.slices_per_partition + local
-        arrival = leave + int(t.to_slice[line.sm, line.piece])
-        self._hop(arrival, t.lrc_server + gpc, lambda tick: self._look_up(line, tick))
+        self._add("tma.multicast_lines", line.sm, int(len(line.box.transfer.destinations) > 1))
+        first = int(t.partition_of_gpc[t.gpc_of[line.sm]]) * t.slices_per_partition
+        line.piece = first + slice_in_partition(line.number, t.slices_per_partition)
+        self._hop(now + int(t.to_slice[line.sm, line.piece]), line.sm, lambda tick: self._coalesce(line, tick))
+
+    def _coalesce(self, line: Line, now: int) -> None:
+        """Let the line join one that is under way, or have it looked up."""
+        t, entries, key = self.tables, self._open[line.piece], (line.number, line.sectors)
+        self._add("lrc.requests", line.piece, 1)
+        shares_look_up = False
+        if t.lrc_enabled and len(line.box.transfer.destinations) == 1:
+            entry = entries.get(key)
+            if entry is not None and not may_merge(entry.readers, t.lrc_max_merged):
+                self._close(entry)
+                entry = None
+            if entry is not None:
+                entry.readers += 1
+                shares_look_up = line.sm in (entry.sm, *(reader.sm for reader in entry.merged))
+                if not shares_look_up:
+                    entry.merged.append(line)
+                    self._add("lrc.sectors_merged", line.piece, line.sectors)
+                    return
+            elif may_open(len(entries), t.lrc_entries):
+                entries[key] = line
+                line.is_open = True
+        self._add("lrc.sectors_out", line.piece, line.sectors)
+        self._look_up(line, now, 0 if shares_look_up else line.sectors)
+
+    def _close(self, entry: Line) -> None:
+        del self._open[entry.piece][entry.number, entry.sectors]
+        entry.is_open = False
+
+    def _holds(self, piece: int, number: int) -> bool:
+        return bool(l2.look_up(self._present, piece // self.tables.slices_per_partition, number))
+
+    def _install(self, piece: int, number: int) -> None:
+        l2.install(self._places, self._present, piece, piece // self.tables.slices_per_partition, number)
 
     def _home(self, number: int) -> int:
         t = self.tables
         local = slice_in_partition(number, t.slices_per_partition)
         return home_partition(number, t.partitions) * t.slices_per_partition + local
 
-    def _look_up(self, line: Line, now: int) -> None:
+    def _look_up(self, line: Line, now: int, counted: int) -> None:
         t = self.tables
-        self._add("l2.sectors", line.piece, line.sectors)
-        if l2.look_up(self._tags, line.piece, line.number):
-            self._add("l2.hits", line.piece, line.sectors)
-            self._respond(line, now)
+        self._add("l2.sectors", line.piece, counted)
+        if self._holds(line.piece, line.number):
+            self._add("l2.hits", line.piece, counted)
+            self._respond(line, now + t.access)
             return
-        self._add("l2.misses", line.piece, line.sectors)
+        self._add("l2.misses", line.piece, counted)
         if not self._wait_for_line(line.piece, "respond", line):
             return
         if self._home(line.number) == line.piece:
@@ -260,7 +282,7 @@ class ReferenceFabric:
 
     def _look_up_at_home(self, line: Line, now: int) -> None:
         piece = self._home(line.number)
-        if l2.look_up(self._tags, piece, line.number):
+        if self._holds(piece, line.number):
             self._cross(line, piece, now)
         elif self._wait_for_line(piece, "cross", line):
             self._ask_hbm(line.number, piece, now)
@@ -284,7 +306,7 @@ class ReferenceFabric:
 
     def _fill(self, number: int, piece: int, now: int) -> None:
         """A line arrives at a slice, from DRAM or from the other partition, and serves all who wait there."""
-        l2.install(self._tags, piece, number)
+        self._install(piece, number)
         for then, line in self._misses.pop((piece, number)):
             if then == "cross":
                 self._cross(line, piece, now)
@@ -294,42 +316,70 @@ class ReferenceFabric:
     def _cross(self, line: Line, piece: int, now: int) -> None:
         t = self.tables
         side = piece // t.slices_per_partition
-        at_slice = self._serve(t.slice_server + piece, now, t.slice_service[SECTORS_PER_LINE])
-        leave = self._serve(t.fabric_server + side, at_slice, t.fabric_service[SECTORS_PER_LINE])
+        leave = self._serve(t.fabric_server + side, now, t.fabric_service[SECTORS_PER_LINE])
         self._add("l2.fabric_sectors", 1 - side, SECTORS_PER_LINE)
         port = t.fabric_server + side
         self._hop(leave + t.fabric_latency, port, lambda tick: self._fill(line.number, line.piece, tick))
 
-    def _respond(self, line: Line, now: int) -> None:
+    def _respond(self, line: Line, ready: int) -> None:
+        """The response queues at the exit of its slice, which serves one after the other."""
+        waiting = self._exits.setdefault(line.piece, deque())
+        waiting.append((ready, line))
+        if len(waiting) == 1:
+            self._open_exit(line.piece, ready)
+
+    def _open_exit(self, piece: int, ready: int) -> None:
+        server = self.tables.slice_server + piece
+        self._hop(max(ready, -(-self._free[server] // SUBTICKS)), server, lambda tick: self._exit(piece, tick))
+
+    def _exit(self, piece: int, now: int) -> None:
+        """The first response leaves the slice as soon as the ports of all GPCs that read it have room."""
+        waiting = self._exits[piece]
+        _, line = waiting.popleft()
+        if line.is_open:
+            self._close(line)
+        self._send_out(line, now)
+        if waiting:
+            self._open_exit(piece, waiting[0][0])
+
+    def _send_out(self, line: Line, now: int) -> None:
         t = self.tables
-        leave = self._serve(t.slice_server + line.piece, now, t.slice_service[line.sectors])
-        arrival = leave + int(t.from_slice[line.sm, line.piece])
-        self._hop(arrival, t.slice_server + line.piece, lambda tick: self._port(line, tick))
+        readers = (line, *reversed(line.merged))
+        ports = {int(t.gpc_of[reader.sm]): 0 for reader in readers}
+        service = int(t.gpc_service[line.sectors])
+        slice_server = t.slice_server + line.piece
+        start = max(
+            now * SUBTICKS,
+            self._free[slice_server],
+            *(self._free[t.gpc_server + gpc] - t.port_lines * service for gpc in ports),
+        )
+        self._free[slice_server] = start + int(t.slice_service[line.sectors])
+        self._busy[slice_server] += int(t.slice_service[line.sectors])
+        for gpc in ports:
+            port = t.gpc_server + gpc
+            self._free[port] = max(self._free[port], start) + service
+            self._busy[port] += service
+            self._add("gpc.bytes_in", gpc, line.sectors * SECTOR_BYTES)
+            ports[gpc] = -(-self._free[port] // SUBTICKS)
+        for reader in readers:
+            gpc = int(t.gpc_of[reader.sm])
+            arrival = ports[gpc] + int(t.from_slice[reader.sm, line.piece]) + t.to_sm
+            self._branch(reader, gpc, slice_server, arrival)
 
     def _write(self, line: Line, now: int) -> None:
         t = self.tables
         leave = self._serve(t.slice_server + line.piece, now, t.slice_service[line.sectors])
-        l2.install(self._tags, line.piece, line.number)
+        self._install(line.piece, line.number)
         self._deliver(line, leave + int(t.from_slice[line.sm, line.piece]))
 
     # ---- GPC port and SM --------------------------------------------------------------------------------
 
-    def _port(self, line: Line, now: int) -> None:
-        t = self.tables
-        gpc = int(t.gpc_of[line.sm])
-        if line.key is not None:
-            del self._open[line.key]
-        leave = self._serve(t.gpc_server + gpc, now, t.gpc_service[line.sectors])
-        self._add("gpc.bytes_in", gpc, line.sectors * SECTOR_BYTES)
-        for reader in (line, *reversed(line.merged)):
-            self._branch(reader, gpc, leave + t.to_sm)
-
-    def _branch(self, line: Line, gpc: int, arrival: int) -> None:
+    def _branch(self, line: Line, gpc: int, port: int, arrival: int) -> None:
         """Hand the line of one request to each of its destinations."""
         destinations = line.box.transfer.destinations
         self._add("gpc.sectors_delivered", gpc, line.sectors * len(destinations))
         for index, destination in enumerate(destinations):
-            self._hop(arrival, self.tables.gpc_server + gpc, self._entering(line, index, destination))
+            self._hop(arrival, port, self._entering(line, index, destination))
 
     def _entering(self, line: Line, index: int, destination: Destination) -> Callable[[int], None]:
         copy = Line(line.box, line.number, line.sectors, line.data, destination.sm, index)

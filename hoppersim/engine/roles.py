@@ -1,12 +1,13 @@
 """Roles as SimPy processes: a program's operations, each with its cost on the issuing thread.
 
-Operations that only send (arrive, expect_tx, loads) do not stop the process: it keeps a debt of ticks and pays
-it before it next has to look at something that others can change. What it sent carries the right tick.
+Operations that only send (arrive, expect_tx, loads) do not stop the process: it keeps a debt of ticks and
+pays it before it next has to look at something that others can change. What it sent carries the right tick.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Generator
+from contextlib import suppress
 from typing import Any
 
 import simpy
@@ -73,6 +74,7 @@ class RoleRun:
         self.finished = False
         self.groups: list[int] = []
         self._rings: dict[int, Ring] = {}
+        self._paths = {cta.sm: 0}
         self._bind = bind
         self._steps = [bind(self, operation) for operation in role.body]
 
@@ -88,15 +90,23 @@ class RoleRun:
     def pay(self) -> Waiting:
         """Let the clock catch up with the thread."""
         if self.debt:
-            debt, self.debt = self.debt, 0
-            yield self.env.timeout(debt)
+            yield self.settle()
+
+    def path_to(self, sm: int) -> int:
+        """One way from this role's SM to another, in ticks."""
+        if sm not in self._paths:
+            self._paths[sm] = self.flow.path_ticks(self.cta.sm, sm)
+        return self._paths[sm]
+
+    def settle(self) -> simpy.Timeout:
+        """Give the event at which the clock has caught up with the thread."""
+        debt, self.debt = self.debt, 0
+        return self.env.timeout(debt)
 
     def process(self) -> Waiting:
         """Run the whole body; note the times of its start and end."""
-        try:
+        with suppress(RoleExit):
             yield from run_steps(self._steps)
-        except RoleExit:
-            pass
         yield from self.pay()
         self.finished = True
         self.cta.end = max(self.cta.end, int(self.env.now))

@@ -3,20 +3,30 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
+from functools import partial
 from time import perf_counter
+from typing import Literal
 
 import simpy
 
+from hoppersim.engine.aftermath import barrier_states, blocked_roles, note_faults
 from hoppersim.engine.clockwork import Clockwork
 from hoppersim.engine.context import Cta, FlowContext
-from hoppersim.engine.interface import Fabric
-from hoppersim.engine.launch import FlowRun, place_flow
-from hoppersim.engine.output import BarrierState, CtaRun, RoleState, RunOutput
+from hoppersim.engine.findings import Findings
+from hoppersim.engine.interface import DEFAULT_MEMORY_LINES, Fabric
+from hoppersim.engine.launch import FlowRun, cluster_count, place_flow
+from hoppersim.engine.output import CtaRun, RunOutput
+from hoppersim.engine.steps import bind
+from hoppersim.engine.watch import Watch
+from hoppersim.engine.watched import WatchedSteps
 from hoppersim.errors import HopperSimError, InputError, InternalError
 from hoppersim.machine import AddressMap, Machine
+from hoppersim.program.balance import bytes_balance
 from hoppersim.program.work import Flow, Work
 from hoppersim.units import LINE_BYTES, TICKS_PER_CYCLE
 
+FOREVER = float("inf")
 FABRICS = ("compiled", "reference")
 Extra = Callable[[simpy.Environment], object]
 """A user's monitor or traffic source: called with the environment before the run starts."""
@@ -26,8 +36,10 @@ class RunTooLongError(HopperSimError):
     """The run passed its limit of simulated cycles."""
 
 
-def make_fabric(machine: Machine, name: str, granular: bool = False) -> Fabric:
-    """Make a fabric by its name, `compiled` or `reference`.
+def make_fabric(
+    machine: Machine, name: str, granular: bool = False, memory_lines: int = DEFAULT_MEMORY_LINES
+) -> Fabric:
+    """Make a fabric by its name, `compiled` or `reference`, for addresses below `memory_lines` lines.
 
     Raises
     ------
@@ -35,13 +47,13 @@ def make_fabric(machine: Machine, name: str, granular: bool = False) -> Fabric:
         If there is no fabric of that name.
     """
     if name == "compiled":
-        from hoppersim.engine.compiled.fabric import CompiledFabric  # noqa: PLC0415  (numba is slow to import)
+        from hoppersim.engine.compiled.fabric import CompiledFabric  # numba is slow to import
 
-        return CompiledFabric(machine, granular)
+        return CompiledFabric(machine, granular, memory_lines)
     if name == "reference":
-        from hoppersim.engine.reference import ReferenceFabric  # noqa: PLC0415
+        from hoppersim.engine.reference import ReferenceFabric
 
-        return ReferenceFabric(machine, granular)
+        return ReferenceFabric(machine, granular, memory_lines)
     raise InputError("fabric", name, f"must be one of {', '.join(FABRICS)}", FABRICS[0])
 
 
@@ -50,8 +62,9 @@ def simulate_raw(
     work: Work,
     fabric: str = "compiled",
     max_cycles: float | None = None,
-    granular: bool = False,
+    granular: bool | None = None,
     extras: tuple[Extra, ...] = (),
+    watch: bool | Literal["all"] = True,
 ) -> RunOutput:
     """Run a work on a machine.
 
@@ -66,9 +79,12 @@ def simulate_raw(
     max_cycles
         Give up after that many SM cycles.
     granular
-        Count the bytes of every line at its barrier, which matters only to programs whose byte totals are wrong.
+        Count the bytes of every line at its barrier, which matters only to programs whose byte totals are
+        wrong; None does so for those.
     extras
         Functions that add processes of the caller's own to the SimPy environment.
+    watch
+        Look for races while the program runs, in a few clusters of each flow or in all; changes no time.
 
     Returns
     -------
@@ -85,17 +101,25 @@ def simulate_raw(
         If the simulator broke an invariant of its own.
     """
     began = perf_counter()
-    carrier = make_fabric(machine, fabric, granular)
+    addresses = _lay_out(work)
+    by_line = not bytes_balance(work) if granular is None else granular
+    carrier = make_fabric(machine, fabric, by_line, -(-addresses.end // LINE_BYTES))
     clockwork = Clockwork(carrier)
-    hazards: list[str] = []
-    runs = [_prepare(machine, clockwork, index, flow, hazards) for index, flow in enumerate(work.flows)]
+    findings = Findings()
+    steps = WatchedSteps(Watch(findings, whole=watch == "all")) if watch else None
+    runs = [
+        _prepare(machine, clockwork, addresses, index, flow, findings, steps) for index, flow in enumerate(work.flows)
+    ]
     for extra in extras:
         extra(clockwork.env)
     processes = [clockwork.env.process(process) for run in runs for process in run.start()]
     hung = _run(clockwork, processes, max_cycles)
     if hung and not carrier.idle:
         raise InternalError("the fabric stopped while lines were under way")
+    clockwork.drain()
     ctas = [cta for run in runs for cta in run.ctas]
+    note_faults(findings, clockwork, ctas)
+    found = findings.all()
     return RunOutput(
         ctas=tuple(_cta_run(cta) for cta in ctas),
         ticks=max([int(clockwork.env.now) if hung else 0, *(cta.end for cta in ctas)]),
@@ -103,20 +127,49 @@ def simulate_raw(
         lines=carrier.lines,
         wall_seconds=perf_counter() - began,
         hung=hung,
-        roles=tuple(_blocked_roles(runs, ctas)) if hung else (),
-        barriers=tuple(_barrier_states(clockwork, ctas)) if hung else (),
-        hazards=tuple(dict.fromkeys([*hazards, *(f"{fault.code}: {fault}" for _, fault in clockwork.faults)])),
+        roles=tuple(blocked_roles(runs, ctas)) if hung else (),
+        barriers=tuple(barrier_states(clockwork, ctas)) if hung else (),
+        findings=found,
+        hazards=tuple(map(str, found)),
     )
 
 
-def _prepare(machine: Machine, clockwork: Clockwork, index: int, flow: Flow, hazards: list[str]) -> FlowRun:
-    allocations = [(item.name, item.bytes, item.base) for item in flow.launch.allocations]
-    addresses = AddressMap.place(allocations)
-    context = FlowContext(index, flow, machine, clockwork, addresses, hazards)
+def _lay_out(work: Work) -> AddressMap:
+    """Give every flow's allocations addresses of their own."""
+    return AddressMap.place(
+        (f"{index}:{item.name}", item.bytes, item.base)
+        for index, flow in enumerate(work.flows)
+        for item in flow.launch.allocations
+    )
+
+
+def _lay_out(work: Work) -> AddressMap:
+    """Give every flow's allocations addresses of their own."""
+    return AddressMap.place(
+        (f"{index}:{item.name}", item.bytes, item.base)
+        for index, flow in enumerate(work.flows)
+        for item in flow.launch.allocations
+    )
+
+
+def _prepare(
+    machine: Machine,
+    clockwork: Clockwork,
+    addresses: AddressMap,
+    index: int,
+    flow: Flow,
+    findings: Findings,
+    steps: WatchedSteps | None,
+) -> FlowRun:
+    context = FlowContext(index, flow, machine, clockwork, addresses, findings, steps.bind if steps else bind)
+    placement = place_flow(context)
+    if steps:
+        steps.watch.plan(index, flow, cluster_count(flow, placement))
+        context = replace(context, barrier_type=partial(steps.barrier_type, index))
     if flow.launch.warm:
-        for name, size, _ in allocations:
-            _warm(machine, clockwork.fabric, addresses.base(name), size)
-    return FlowRun(context, place_flow(context))
+        for item in flow.launch.allocations:
+            _warm(machine, clockwork.fabric, context.address(item.name), item.bytes)
+    return FlowRun(context, placement)
 
 
 def _warm(machine: Machine, fabric: Fabric, base: int, size: int) -> None:
@@ -128,46 +181,19 @@ def _warm(machine: Machine, fabric: Fabric, base: int, size: int) -> None:
 def _run(clockwork: Clockwork, processes: list[simpy.Process], max_cycles: float | None) -> bool:
     """Run until all processes are done; return whether nothing could move before that."""
     env = clockwork.env
-    done = env.all_of(processes)
-    limit = max_cycles * TICKS_PER_CYCLE if max_cycles else float("inf")
-    while not done.processed:
-        upcoming = env.peek()
-        if upcoming == float("inf"):
-            return True
-        if upcoming > limit:
-            raise RunTooLongError(f"the run did not end within {max_cycles:g} cycles")
-        env.step()
+    finished: list[simpy.Event] = []
+    env.all_of(processes).callbacks.append(finished.append)
+    limit = max_cycles * TICKS_PER_CYCLE if max_cycles else FOREVER
+    try:
+        while not finished:
+            env.step()
+            if env.now > limit:
+                raise RunTooLongError(f"the run did not end within {max_cycles:g} cycles")
+    except simpy.core.EmptySchedule:
+        return True
     return False
 
 
 def _cta_run(cta: Cta) -> CtaRun:
     stamps = tuple(sorted(cta.stamps, key=lambda stamp: stamp[2]))
     return CtaRun(cta.flow.index, cta.cluster, cta.rank, cta.sm, cta.start, cta.end, stamps)
-
-
-def _blocked_roles(runs: list[FlowRun], ctas: list[Cta]) -> list[RoleState]:
-    number = {id(cta): index for index, cta in enumerate(ctas)}
-    states = []
-    for run in (role for flow in runs for role in flow.roles if not role.finished):
-        if run.waiting is None:
-            continue
-        operation, barrier, stage, parity = run.waiting
-        path = tuple(f"{name}={trip}" for name, trip in run.loops.items())
-        text = (*path, type(operation).__name__.lower())
-        states.append(RoleState(number[id(run.cta)], run.role.name, text, barrier, stage, parity))
-    return states
-
-
-def _barrier_states(clockwork: Clockwork, ctas: list[Cta]) -> list[BarrierState]:
-    states = []
-    for index, cta in enumerate(ctas):
-        for name, numbers in cta.barriers.items():
-            for stage, number in enumerate(numbers):
-                barrier = clockwork.barriers[number]
-                barrier.commit(int(clockwork.env.now))
-                state = barrier.state
-                log = tuple((entry.tick, entry.who, entry.arrivals, entry.bytes) for entry in barrier.history)
-                states.append(
-                    BarrierState(index, name, stage, state.phase, state.pending, state.count, state.tx, log)
-                )
-    return states

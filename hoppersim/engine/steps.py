@@ -6,17 +6,39 @@ from collections.abc import Callable
 from typing import Any
 
 from hoppersim.engine.context import EXITED, NOT_STARTED, Cta
+from hoppersim.engine.findings import AFTER_EXIT, BEFORE_START, NO_SUCH_RANK, Access
 from hoppersim.engine.interface import COPY, LOAD, STORE, Destination, Transfer
-from hoppersim.engine.roles import RoleExit, RoleRun, Step, Waiting, run_steps
+from hoppersim.engine.roles import RoleExit, RoleRun, Step, Waiting
 from hoppersim.program import operations as op
 from hoppersim.program.boxes import box_lines
 from hoppersim.program.operations import Operation
 from hoppersim.units import TICKS_PER_CYCLE, to_ticks
 
+_REACHING = (op.Arrive, op.ExpectTx, op.TmaLoad, op.BulkCopy, op.StAsync)
+_SYNCS = frozenset({"entry_sync", "exit_sync"})
+
 
 def bind(run: RoleRun, operation: Operation) -> Step:
     """Turn an operation into a step of a role's run."""
+    return punctual(run, operation, plain_step(run, operation))
+
+
+def plain_step(run: RoleRun, operation: Operation) -> Step:
+    """Turn an operation into a step that may look at its targets before its thread's time has come."""
     return _BINDERS[type(operation)](run, operation)
+
+
+def punctual(run: RoleRun, operation: Operation, step: Step) -> Step:
+    """Let a step that reaches other CTAs wait for its time, where those may not be there yet or any more."""
+    blocking, perform = step
+    if blocking or not isinstance(operation, _REACHING) or _SYNCS.isdisjoint(run.flow.flow.program.without):
+        return step
+
+    def wait_and_perform() -> Waiting:
+        yield from run.pay()
+        perform()
+
+    return True, wait_and_perform
 
 
 def _reach(run: RoleRun, rank: int, what: str) -> Cta | None:
@@ -24,38 +46,54 @@ def _reach(run: RoleRun, rank: int, what: str) -> Cta | None:
     target = run.cta.peers[rank] if rank < len(run.cta.peers) else None
     if target is not None and target.state not in (EXITED, NOT_STARTED):
         return target
-    state = "does not exist" if target is None else "has exited" if target.state == EXITED else "has not started"
-    code = "HS-MC-002" if target is None else "HS-EX-001" if target.state == EXITED else "HS-EX-002"
-    cta = run.cta
-    run.flow.hazards.append(
-        f"{code}: {what} by role {run.role.name} of cluster {cta.cluster} rank {cta.rank} reaches rank {rank}, "
-        f"which {state}"
-    )
+    own = _party(run.cta, run.role.name, what, tuple(run.loops.items()), run.time)
+    if target is None:
+        run.flow.findings.note_absent(NO_SUCH_RANK, own, None, f"rank {rank} does not exist")
+    elif target.state == EXITED:
+        gone = _party(target, start=target.end)
+        run.flow.findings.note_absent(AFTER_EXIT, own, gone, f"rank {rank} has exited")
+    else:
+        run.flow.findings.note_absent(BEFORE_START, own, _party(target), f"rank {rank} has not started")
     return None
+
+
+def _party(
+    cta: Cta, role: str = "", what: str = "", iteration: tuple[tuple[str, int], ...] = (), start: int = -1
+) -> Access:
+    return Access(cta.flow.index, cta.cluster, cta.rank, cta.sm, role, what, iteration, start, start)
 
 
 def _who(run: RoleRun) -> str:
     return f"rank {run.cta.rank} {run.role.name}"
 
 
-def _bind_wait(run: RoleRun, operation: op.Wait) -> Step:
+def bind_wait(run: RoleRun, operation: op.Wait, notice: Callable[[int, int], None] | None = None) -> Step:
+    """Turn a wait into a step; `notice` is called with barrier and parity when it has passed."""
     stages = run.flow.flow.program.barrier(operation.barrier).stages
     stage, numbers = run.stage_of(stages), run.cta.barriers[operation.barrier]
     parity = _parity(run, operation, stages)
     hit, wake = max(1, run.cost(operation, "hit")), max(1, run.cost(operation, "wake"))
-    clockwork = run.clockwork
+    clockwork, polls = run.clockwork, operation.form != "try"
+
+    def at_once(_: int) -> int:
+        return wake
 
     def step() -> Waiting:
-        yield from run.pay()
+        if run.debt:
+            yield run.settle()
         number, phase = numbers[stage()], parity()
         if clockwork.passed(number, phase):
             run.debt += hit
+            if notice is not None:
+                notice(number, phase)
             return
         run.waiting = (operation, operation.barrier, stage(), phase)
         since = run.time
-        delay = (lambda _: wake) if operation.form == "try" else (lambda flip: hit - (flip - since) % hit + wake)
-        yield clockwork.wait(number, phase, delay)
+        delay = (lambda flip: hit - (flip - since) % hit + wake) if polls else at_once
+        yield clockwork.wait(number, delay)
         run.waiting = None
+        if notice is not None:
+            notice(number, phase)
 
     return True, step
 
@@ -100,22 +138,23 @@ def _bind_expect(run: RoleRun, operation: op.ExpectTx) -> Step:
 def _post(run: RoleRun, rank: int, name: str, stage: int, effect: int, arrivals: int, data: int, who: str) -> None:
     target = _reach(run, rank, "a barrier operation")
     if target is not None:
-        delay = effect + run.flow.path_ticks(run.cta.sm, target.sm)
-        run.clockwork.post(target.barrier(name, stage), run.time + max(1, delay), arrivals, data, who)
+        delay = effect + run.path_to(target.sm)
+        run.clockwork.post(target.barriers[name][stage], run.time + max(1, delay), arrivals, data, who)
 
 
 def _bind_load(run: RoleRun, operation: op.TmaLoad) -> Step:
     program = run.flow.flow.program
     tensor = program.map(operation.map)
-    base = run.flow.addresses.base(tensor.allocation)
+    base = run.flow.address(tensor.allocation)
     coordinates = [run.value(item) for item in operation.coordinates]
     stage = run.stage_of(program.barrier(operation.barrier).stages)
     ranks, issue = run.ranks(operation.mask), run.cost(operation, "issue")
+    name, size = operation.barrier, tensor.box_bytes
     known: dict[tuple[int, ...], Any] = {}
 
     def step() -> None:
         run.debt += issue
-        place = tuple(value() for value in coordinates)
+        place = tuple([value() for value in coordinates])
         box = known.get(place)
         if box is None:
             box = box_lines(tensor, base, place)
@@ -123,13 +162,13 @@ def _bind_load(run: RoleRun, operation: op.TmaLoad) -> Step:
                 known[place] = box
         targets = [_reach(run, rank, "a TMA load") for rank in ranks()]
         number = stage()
-        reach = tuple(Destination(cta.sm, cta.barrier(operation.barrier, number)) for cta in targets if cta)
+        reach = tuple([Destination(cta.sm, cta.barriers[name][number]) for cta in targets if cta])
         if box.row_bytes == 0:
-            _deliver_nothing(run, reach, tensor.box_bytes)
+            _deliver_nothing(run, reach, size)
         elif reach:
             run.clockwork.inject(
                 Transfer(run.time, LOAD, run.cta.sm, run.order, reach, box.address, box.row_bytes, box.counts,
-                         box.strides, tensor.box_bytes)
+                         box.strides, size)
             )  # fmt: skip
 
     return False, step
@@ -173,7 +212,7 @@ def _bind_st_async(run: RoleRun, operation: op.StAsync) -> Step:
 
 def _bind_store(run: RoleRun, operation: op.TmaStore) -> Step:
     tensor = run.flow.flow.program.map(operation.map)
-    base = run.flow.addresses.base(tensor.allocation)
+    base = run.flow.address(tensor.allocation)
     coordinates = [run.value(item) for item in operation.coordinates]
     issue = run.cost(operation, "issue")
 
@@ -203,7 +242,7 @@ def _bind_store_wait(run: RoleRun, operation: op.StoreWait) -> Step:
             group = run.groups.pop(0)
             if not run.clockwork.passed(group, 0):
                 run.waiting = (operation, "bulk group", 0, 0)
-                yield run.clockwork.wait(group, 0, lambda _: 1)
+                yield run.clockwork.wait(group, lambda _: 1)
                 run.waiting = None
         run.debt += issue
 
@@ -303,7 +342,11 @@ def _bind_for(run: RoleRun, operation: op.For) -> Step:
     def step() -> Waiting:
         for trip in range(operation.n):
             loops[name] = trip
-            yield from run_steps(body)
+            for blocking, act in body:
+                if blocking:
+                    yield from act()
+                else:
+                    act()
             ring.advance()
             run.debt += cost
         loops.pop(name, None)
@@ -312,7 +355,7 @@ def _bind_for(run: RoleRun, operation: op.For) -> Step:
 
 
 _BINDERS: dict[type, Callable[[RoleRun, Any], Step]] = {
-    op.Wait: _bind_wait,
+    op.Wait: bind_wait,
     op.Arrive: _bind_arrive,
     op.ExpectTx: _bind_expect,
     op.TmaLoad: _bind_load,

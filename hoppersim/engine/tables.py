@@ -32,7 +32,6 @@ class Tables(NamedTuple):
     gpc_of: Ints
     partition_of_gpc: Ints
     # first server of each kind in the arrays of servers
-    lrc_server: int
     slice_server: int
     fabric_server: int
     hbm_server: int
@@ -54,7 +53,6 @@ class Tables(NamedTuple):
     pair: Ints
     copy_launch: int
     # services, subticks, indexed by sectors
-    lrc_service: int
     slice_service: Ints
     fabric_service: Ints
     hbm_service: Ints
@@ -66,6 +64,8 @@ class Tables(NamedTuple):
     lrc_entries: int
     lrc_max_merged: int
     granular: int
+    port_lines: int
+    access: int
 
 
 def _service(bytes_per_cycle: float) -> Ints:
@@ -74,7 +74,8 @@ def _service(bytes_per_cycle: float) -> Ints:
 
 
 def _latency_tables(machine: Machine) -> tuple[Ints, Ints]:
-    total = (machine.spec.l2.latency + machine.l2_latency) * TICKS_PER_CYCLE
+    spec = machine.spec.l2
+    total = (spec.latency - spec.access_latency + machine.l2_latency) * TICKS_PER_CYCLE
     there = np.maximum(1, np.rint(total / 2)).astype(np.int64)
     back = np.maximum(1, np.rint(total).astype(np.int64) - there)
     return there, back
@@ -107,7 +108,7 @@ def make_tables(machine: Machine, granular: bool = False) -> Tables:
     spec = machine.spec
     gpc_of = np.asarray(machine.gpc_of, dtype=np.int64)
     sms, gpcs = len(gpc_of), int(gpc_of.max()) + 1
-    counts = (gpcs, spec.l2.slices, 2, spec.hbm.channels, gpcs, sms, sms)
+    counts = (spec.l2.slices, 2, spec.hbm.channels, gpcs, sms, sms)
     first = np.concatenate(([0], np.cumsum(counts))).tolist()
     there, back = _latency_tables(machine)
     pair = np.maximum(1, np.rint((spec.fabric.latency + machine.pair_latency) * TICKS_PER_CYCLE)).astype(np.int64)
@@ -116,8 +117,8 @@ def make_tables(machine: Machine, granular: bool = False) -> Tables:
         sms=sms, gpcs=gpcs, slices=spec.l2.slices, partitions=spec.l2.partitions,
         slices_per_partition=spec.l2.slices // spec.l2.partitions, channels=spec.hbm.channels,
         gpc_of=gpc_of, partition_of_gpc=np.asarray(machine.partition_of_gpc, dtype=np.int64),
-        lrc_server=first[0], slice_server=first[1], fabric_server=first[2], hbm_server=first[3],
-        gpc_server=first[4], sm_server=first[5], copy_server=first[6], servers=first[7],
+        slice_server=first[0], fabric_server=first[1], hbm_server=first[2], gpc_server=first[3],
+        sm_server=first[4], copy_server=first[5], servers=first[6],
         launch=to_ticks(spec.tma.launch_latency + spec.xbar.request_latency),
         line_interval=to_ticks(spec.tma.line_interval),
         box_interval=round(spec.tma.box_interval * TICKS_PER_CYCLE),
@@ -125,7 +126,6 @@ def make_tables(machine: Machine, granular: bool = False) -> Tables:
         to_hbm=max(1, hbm_ticks // 2), from_hbm=max(1, hbm_ticks - hbm_ticks // 2),
         to_sm=to_ticks(spec.xbar.response_latency), completion=to_ticks(spec.tma.completion_latency), pair=pair,
         copy_launch=to_ticks(spec.tma.launch_latency),
-        lrc_service=max(1, round(spec.lrc.line_interval * TICKS_PER_CYCLE * SUBTICKS)),
         lrc_enabled=spec.lrc.enabled, lrc_entries=spec.lrc.entries, lrc_max_merged=spec.lrc.max_merged,
-        granular=int(granular), **_services(machine),
+        granular=int(granular), port_lines=spec.xbar.port_lines, access=to_ticks(spec.l2.access_latency), **_services(machine),
     )  # fmt: skip

@@ -53,6 +53,11 @@ class AddressMap:
             page += -(-(base + size) // PAGE_BYTES) * PAGE_BYTES
         return cls(regions)
 
+    @property
+    def end(self) -> int:
+        """First address behind all allocations."""
+        return max((region.end for region in self.regions.values()), default=PAGE_BYTES)
+
     def base(self, name: str) -> int:
         """Give the address of an allocation's first byte."""
         return self.regions[name].start

@@ -158,7 +158,6 @@ def _add_row(machine: Machine, loads: _Loads, row: TrafficRow) -> None:
     lines = -(-row.bytes // LINE_BYTES) if row.lines is None else row.lines
     gpc = int(machine.gpc_of[row.origin_sm])
     loads.add(f"sm{row.origin_sm}.tma", lines * LINE_BYTES)
-    loads.add(f"gpc{gpc}.lrc", lines * LINE_BYTES)
     for destination in row.destinations:
         loads.add(f"sm{destination}.in", row.bytes)
     for route in routes(machine, row.source, row.origin_sm, row.destinations[0]):
@@ -174,11 +173,11 @@ def _add_above_branch(loads: _Loads, row: TrafficRow, route: Route, gpc: int) ->
         else:
             reader = None if port == DRAM else slices
             loads.add_once(port, dram_bytes * route.share, (row.shared, route.home, reader))
-    for port in (slices, gpc_port):
+    for port, reader in ((slices, slices), (gpc_port, gpc)):
         if row.shared is None or len(row.destinations) > 1:
             loads.add(port, row.bytes * route.share)
         else:
-            loads.add_mergeable(port, row.bytes * route.share, (row.shared, route.home, gpc))
+            loads.add_mergeable(port, row.bytes * route.share, (row.shared, route.home, reader))
 
 
 def _check(machine: Machine, number: int, row: TrafficRow) -> None:

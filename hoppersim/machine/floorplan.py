@@ -20,10 +20,14 @@ Cpc = tuple[Tpc, ...]
 
 
 class Gpc(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """One GPC: its partition of the L2 and its SM ids, by CPC and TPC."""
+    """One GPC: its partition of the L2 and its SM ids, by CPC and TPC.
+
+    The TPCs of `pairs_only` share the GPC's port, but the hardware forms no cluster above two CTAs on them.
+    """
 
     partition: int
     cpcs: tuple[Cpc, ...]
+    pairs_only: tuple[Tpc, ...] = ()
 
     @property
     def tpcs(self) -> tuple[Tpc, ...]:
@@ -34,6 +38,11 @@ class Gpc(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     def sms(self) -> tuple[int, ...]:
         """SM ids, TPC by TPC."""
         return tuple(chain.from_iterable(self.tpcs))
+
+    def cluster_sms(self, size: int) -> tuple[int, ...]:
+        """SM ids on which clusters of `size` CTAs can be formed, TPC by TPC."""
+        lone = set(chain.from_iterable(self.pairs_only)) if size > 2 else set()
+        return tuple(sm for sm in self.sms if sm not in lone)
 
 
 class Floorplan(msgspec.Struct, frozen=True, forbid_unknown_fields=True, dict=True):
@@ -92,7 +101,11 @@ def floorplan_from_data(data: dict[str, Any]) -> Floorplan:
 
 def floorplan_to_data(plan: Floorplan) -> dict[str, Any]:
     """Give a floorplan as plain data in the shape of its file."""
-    gpcs = [{"partition": gpc.partition, "cpcs": msgspec.to_builtins(gpc.cpcs)} for gpc in plan.gpcs]
+    gpcs = [
+        {"partition": gpc.partition, "cpcs": msgspec.to_builtins(gpc.cpcs)}
+        | ({"pairs_only": msgspec.to_builtins(gpc.pairs_only)} if gpc.pairs_only else {})
+        for gpc in plan.gpcs
+    ]
     return {"name": plan.name, "origin": plan.origin, "gpc": gpcs}
 
 

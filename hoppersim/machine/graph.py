@@ -25,7 +25,7 @@ class Port:
     name
         Hierarchical name, for example ``gpc0.in``.
     kind
-        What it belongs to: tma, lrc, l2, fabric, hbm, gpc, sm or dsmem.
+        What it belongs to: tma, l2, fabric, hbm, gpc, sm or dsmem.
     line_cycles
         SM cycles that one server of the port spends on a line.
     latency
@@ -152,11 +152,8 @@ def _memory_ports(machine: Machine) -> list[Port]:
 
 
 def _gpc_ports(machine: Machine, gpc: int) -> list[Port]:
-    xbar, lrc = machine.spec.xbar, machine.spec.lrc
-    return [
-        Port(f"gpc{gpc}.lrc", "lrc", lrc.line_interval, xbar.request_latency),
-        Port(f"gpc{gpc}.in", "gpc", LINE_BYTES / xbar.gpc_bytes_per_cycle, xbar.response_latency),
-    ]
+    xbar = machine.spec.xbar
+    return [Port(f"gpc{gpc}.in", "gpc", LINE_BYTES / xbar.gpc_bytes_per_cycle, xbar.response_latency)]
 
 
 def _sm_ports(machine: Machine, sm: int) -> list[Port]:
@@ -182,14 +179,15 @@ def _memory_edges(machine: Machine) -> list[tuple[str, str]]:
         crossing = f"l2.p{source}to{target}"
         edges += [(f"l2.p{source}", crossing), (crossing, f"l2.p{target}")]
     for gpc, part in enumerate(machine.partition_of_gpc.tolist()):
-        edges += [(f"gpc{gpc}.lrc", f"l2.p{part}"), (f"l2.p{part}", f"gpc{gpc}.in")]
+        edges.append((f"l2.p{part}", f"gpc{gpc}.in"))
     return edges
 
 
 def _sm_edges(machine: Machine, sm: int) -> list[tuple[str, str]]:
     gpc = int(machine.gpc_of[sm])
     peers = [peer for peer in machine.floorplan.gpcs[gpc].sms if peer != sm]
-    edges = [(f"sm{sm}.tma", f"gpc{gpc}.lrc"), (f"gpc{gpc}.in", f"sm{sm}.in")]
+    part = int(machine.partition_of_gpc[gpc])
+    edges = [(f"sm{sm}.tma", f"l2.p{part}"), (f"gpc{gpc}.in", f"sm{sm}.in")]
     return edges + [(f"sm{sm}.out", f"sm{peer}.in") for peer in peers]
 
 

@@ -179,7 +179,7 @@ def _spread(gpc: Gpc) -> Cluster:
 
 def _layer(floorplan: Floorplan, size: int) -> tuple[Cluster, ...]:
     """One CTA on every SM that a cluster can reach."""
-    queues = [_groups(gpc.sms, size) for gpc in floorplan.gpcs]
+    queues = [_groups(gpc.cluster_sms(size), size) for gpc in floorplan.gpcs]
     return tuple(cluster for turn in zip_longest(*queues) for cluster in turn if cluster is not None)
 
 

@@ -55,14 +55,13 @@ class Tma(_Section, frozen=True):
 
 
 class Lrc(_Section, frozen=True):
-    """The L2 request coalescer of a GPC."""
+    """The L2 request coalescer in front of every slice."""
 
-    enabled: Annotated[int, _unit("flag", "1: merge reads of one line by SMs of a GPC", ge=0, le=1)]
-    entries: Annotated[int, _unit("line", "lines of a GPC that can wait for others to merge", ge=1)]
+    enabled: Annotated[int, _unit("flag", "1: merge reads of one line by several SMs", ge=0, le=1)]
+    entries: Annotated[int, _unit("line", "lines of a slice that others can join", ge=1)]
     max_merged: Annotated[
         int, _unit("request", "requests that one entry can serve, the first included", ge=1)
     ]
-    line_interval: Annotated[float, _unit("cycle", "between line requests that enter one coalescer", gt=0)]
 
 
 class Xbar(_Section, frozen=True):
@@ -72,6 +71,7 @@ class Xbar(_Section, frozen=True):
     gpc_bytes_per_cycle: Annotated[float, _unit("B/cycle", "what one GPC takes in from the L2", gt=0)]
     sm_bytes_per_cycle: Annotated[float, _unit("B/cycle", "what one SM takes in", gt=0)]
     response_latency: Annotated[float, _unit("cycle", "GPC port to SM ingress", gt=0)]
+    port_lines: Annotated[int, _unit("line", "responses that wait at a GPC port before slices are held up", ge=1)]
 
 
 class L2(_Section, frozen=True):
@@ -80,9 +80,9 @@ class L2(_Section, frozen=True):
     slices: Annotated[int, _unit("slice", "L2 slices of the chip", ge=1)]
     partitions: Annotated[int, _unit("partition", "partitions of the L2", ge=1, le=2)]
     bytes: Annotated[int, _unit("B", "capacity of the whole L2", ge=4096)]
-    ways: Annotated[int, _unit("way", "associativity of a slice", ge=1)]
     slice_bytes_per_l2_cycle: Annotated[float, _unit("B/L2 cycle", "what one slice delivers", gt=0)]
-    latency: Annotated[float, _unit("cycle", "coalescer to slice and back to the GPC port, mean, hit", gt=0)]
+    latency: Annotated[float, _unit("cycle", "TMA request to slice and back to the GPC port, mean, hit", gt=0)]
+    access_latency: Annotated[float, _unit("cycle", "of that, from the slice's look-up to its data", gt=0)]
     fabric_bytes_per_cycle: Annotated[float, _unit("B/cycle", "between the partitions, each way", gt=0)]
     fabric_latency: Annotated[float, _unit("cycle", "one partition to the other", gt=0)]
 

@@ -11,7 +11,7 @@ from hoppersim.program.canonical import work_hash
 from hoppersim.result.bound import forecast
 from hoppersim.result.conservation import check_bound, check_conservation, check_loads
 from hoppersim.result.counters import totals
-from hoppersim.result.hang import hang_report
+from hoppersim.result.hang import report_hang
 from hoppersim.result.limiter import find_limiter, issue_cycles, link_use
 from hoppersim.result.schema import Bounds, GpcFigures, Rates, Result, SmFigures, Speed
 from hoppersim.units import SECTOR_BYTES, TICKS_PER_CYCLE, to_cycles
@@ -58,7 +58,7 @@ def build_result(machine: Machine, work: Work, output: RunOutput) -> Result:
         speed=_speed(output),
         provisional=machine.provisional_count,
         hung=output.hung,
-        hang=hang_report(output) if output.hung else (),
+        hang=report_hang(machine, work, output).lines() if output.hung else (),
         hazards=output.hazards,
         per_gpc=_per_gpc(machine, output, window),
         per_sm=per_sm,

@@ -28,14 +28,14 @@ def check_conservation(counters: Counters) -> None:
     sectors_read = total(counters, "lrc.sectors_out")
     looked_up = total(counters, "l2.sectors")
     _equal("line requests issued", total(counters, "tma.lines"), "entered", total(counters, "lrc.requests"))
-    _equal("sectors the LRCs read", sectors_read, "looked up in the L2", looked_up)
+    if looked_up > sectors_read:
+        raise InternalError(f"{looked_up} sectors were looked up in the L2, {sectors_read} left it")
     found = total(counters, "l2.hits") + total(counters, "l2.misses")
     _equal("sectors looked up", looked_up, "hit or missed", found)
     sent, arrived = total(counters, "sm.bytes_out_dsmem"), total(counters, "sm.bytes_in_dsmem")
     _equal("bytes sent to peers", sent, "received from peers", arrived)
-    _equal(
-        "bytes the L2 sent", sectors_read * SECTOR_BYTES, "through GPC ports", total(counters, "gpc.bytes_in")
-    )
+    if total(counters, "gpc.bytes_in") < sectors_read * SECTOR_BYTES:
+        raise InternalError(f"{sectors_read} sectors left the L2, fewer entered the GPCs")
     if delivered > sectors_delivered * SECTOR_BYTES:
         raise InternalError(
             f"SMs received {delivered} bytes, GPC ports delivered {sectors_delivered} sectors"

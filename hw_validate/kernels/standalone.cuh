@@ -4,11 +4,9 @@ static void check_call(int error, const char* call) { if (error) printf("%s: err
 #define CU(call) check_call((int)(call), #call)
 static __global__ void fill(u32* at, u64 words) {
     for (u64 k = blockIdx.x * 256 + threadIdx.x; k < words; k += gridDim.x * 256) at[k] = mix((u32)k); }
-static char* allocate(u64 bytes, u64 base) {  // `base` bytes behind a 2 MiB boundary; word k holds mix(k)
-    char* raw;
+static char* allocate(u64 bytes, u64 base) { char* raw;  // `base` bytes behind a 2 MiB boundary; word k is mix(k)
     CU(cudaMalloc(&raw, bytes + base + (2 << 20))), raw = (char*)(((u64)raw + (2 << 20) - 1) >> 21 << 21) + base;
-    return fill<<<1024, 256>>>((u32*)raw, bytes / 4), raw;
-}
+    return fill<<<1024, 256>>>((u32*)raw, bytes / 4), raw; }
 //@ main
 int main() {
     PFN_cuTensorMapEncodeTiled_v12000 encode;
@@ -27,11 +25,9 @@ int main() {
         CU(cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, SHARED_BYTES)),
         CU(cudaFuncSetAttribute(kernel, cudaFuncAttributeNonPortableClusterSizeAllowed, 1));
 //@ cold
-    void* scratch;  // written before each launch, so that the L2 holds none of the data
-    CU(cudaMalloc(&scratch, 256 << 20));
+    void* scratch; CU(cudaMalloc(&scratch, 256 << 20));  // written before each launch, to empty the L2 of data
 //@ repeats
-    config.gridDim.x *= clusters;
-    std::vector<u64> record(clusters * CLUSTER * RECORD); CU(cudaMalloc(&p.to.out, record.size() * 8));
+    std::vector<u64> record(clusters * CLUSTER * RECORD); config.gridDim.x *= clusters; CU(cudaMalloc(&p.to.out, record.size() * 8));
     for (int k = -WARM; k <= REPEATS; ++k) {  // the last launch checks the data
         CU(cudaMemset(p.to.out, 0, record.size() * 8));@FLUSH@
         CU(cudaLaunchKernelEx(&config, k < REPEATS ? flow<false> : flow<true>, p));
@@ -45,7 +41,7 @@ int main() {
             if (last) slowest = std::max(slowest, last - first);
         }
         if (hangs) return printf("%llu waits passed their limit\n", hangs), 4;
-        if (k >= 0) printf("%llu cycles in the slowest CTA, %llu ns over all\n", slowest, end - begin);
+        if (k >= 0 && k < REPEATS) printf("%llu cycles in the slowest CTA, %llu ns over all\n", slowest, end - begin);
         if (k < REPEATS) continue;
         int wrong = 0, known = std::min(clusters, CHECKED);
         for (int c = 0; c < known; ++c) wrong += (u32)(check[c] ^ check[c] >> 32) != EXPECTED[c];

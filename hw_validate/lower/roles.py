@@ -86,10 +86,15 @@ def _works(role: Role, first: int) -> str:
 
 
 def _after(context: RoleContext) -> list[str]:
-    """Write what follows a role's end stamp: the drain of its stores, and leaving after a failed wait."""
-    program = context.program
-    lines = []
-    if stores(context.role) and "drain" not in program.without:
+    """Write what follows a role's end: counts of stamps, drain of stores, leaving after a failed wait."""
+    program, role = context.program, context.role
+    first = "" if role.width == "lane" else "if (thread == 0) "
+    lines = [
+        f"{first}record[{context.layout.stamp_offset(*key)}] = stamp{place};"
+        for place, key in enumerate(context.layout.stamps)
+        if key[0] == role.name
+    ]
+    if stores(role) and "drain" not in program.without:
         lines.append(context.issue("store_wait<0>();"))
     if meets_widely(program):
         lines.append("if (report.status) return;")

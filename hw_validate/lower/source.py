@@ -68,11 +68,12 @@ def kernel_text(flow: Flow, options: Options = DEFAULT_OPTIONS, head: str = 'ext
     delay = skew.text(flow.launch.skew, {})
     roles = write_roles(flow, layout, names, tables, options.idle == "gone", delay)
     body = [*prologue(flow, layout, names), *skew.entry, *roles, *epilogue(program)]
+    bounds = f"__launch_bounds__({layout.threads}, 1)"
     lines = [
         *constants(program, layout, names),
         *(f"__constant__ int {name}[] = {{{', '.join(map(str, row))}}};" for row, name in tables.items()),
         f"struct Params {{ TensorMap map[{max(1, len(program.maps))}]; Launched to; }};",
-        f"{head} __global__ void __launch_bounds__({layout.threads}, 1) flow(const __grid_constant__ Params p) {{",
+        f"{head} __global__ void {bounds} flow(const __grid_constant__ Params p) {{",
         *(f"    {line}" for line in body),
         "}",
     ]

@@ -101,7 +101,7 @@ def _checks(role: RoleContext, barrier: str) -> list[str]:
 
 
 def _to_ranks(role: RoleContext, to: Operand, barrier: str, call: Callable[[str], str]) -> list[str]:
-    """Write a remote operation for each rank of a mask: straight code for a constant, else a loop over bits."""
+    """Write a remote operation for each rank of a mask: straight code if it is constant, else a loop."""
     if isinstance(to, int):
         ranks = mask_ranks(to)
         if len(ranks) > 2 and ranks == tuple(range(ranks[0], ranks[-1] + 1)):
@@ -131,7 +131,8 @@ def _expect_tx(role: RoleContext, expect: ExpectTx) -> list[str]:
 def _tma_load(role: RoleContext, load: TmaLoad) -> list[str]:
     rank = len(load.coordinates)
     coordinates = ", ".join(role.value(part) for part in load.coordinates)
-    target = f"{role.buffer(load.buffer, load.offset)}, &p.map[{role.names.maps[load.map]}], {role.barrier(load.barrier)}"
+    target = role.buffer(load.buffer, load.offset)
+    target += f", &p.map[{role.names.maps[load.map]}], {role.barrier(load.barrier)}"
     if load.mask is None:
         return [role.issue(f"tma_load_{rank}d({target}, {coordinates});")]
     return [role.issue(f"tma_multicast_{rank}d({target}, {role.value(load.mask)}, {coordinates});")]
@@ -152,18 +153,14 @@ def _bulk_copy(role: RoleContext, copy: BulkCopy) -> list[str]:
     rank = role.value(copy.rank)
     target = f"in_rank({role.buffer(copy.destination, copy.destination_offset)}, {rank})"
     source = role.buffer(copy.source, copy.source_offset)
-    return [
-        role.issue(
-            f"bulk_copy({target}, {source}, {copy.bytes}, in_rank({role.barrier(copy.barrier)}, {rank}));"
-        )
-    ]
+    barrier = f"in_rank({role.barrier(copy.barrier)}, {rank})"
+    return [role.issue(f"bulk_copy({target}, {source}, {copy.bytes}, {barrier});")]
 
 
 def _remote_load(role: RoleContext, load: RemoteLoad) -> list[str]:
     shape = f"{load.width}, {load.unroll}, {load.bytes}, {role.threads}"
-    return [
-        f"report.sum += remote_load<{shape}>(in_rank({role.buffer(load.buffer)}, {role.value(load.rank)}), {role.thread});"
-    ]
+    source = f"in_rank({role.buffer(load.buffer)}, {role.value(load.rank)})"
+    return [f"report.sum += remote_load<{shape}>({source}, {role.thread});"]
 
 
 def _remote_store(role: RoleContext, store: RemoteStore) -> list[str]:
@@ -180,10 +177,9 @@ def _st_async(role: RoleContext, store: StAsync) -> list[str]:
 
 def _local_read(role: RoleContext, read: LocalRead) -> list[str]:
     size = role.program.buffer(read.buffer).bytes
-    call = f"report.sum += local_read<{read.width}, {size}, {role.threads}>({role.buffer(read.buffer)}, {role.thread});"
-    return (
-        [call] if read.times == 1 else [f'_Pragma("unroll 1") for (u32 k = 0; k < {read.times}; ++k) {call}']
-    )
+    shape = f"{read.width}, {size}, {role.threads}"
+    call = f"report.sum += local_read<{shape}>({role.buffer(read.buffer)}, {role.thread});"
+    return [call if read.times == 1 else f'_Pragma("unroll 1") for (u32 k = 0; k < {read.times}; ++k) {call}']
 
 
 def _compute(role: RoleContext, compute: Compute) -> list[str]:
@@ -207,8 +203,8 @@ def _fence(_: RoleContext, fence: Fence) -> list[str]:
 def _stamp(role: RoleContext, stamp: Stamp) -> list[str]:
     offset = role.layout.stamp_offset(role.role.name, stamp.name)
     name = f"stamp{role.layout.stamps.index((role.role.name, stamp.name))}"
-    keep = f"{{ if ({name} < {STAMPS_KEPT}) record[{offset + 1} + {name}] = cycle(); record[{offset}] = ++{name}; }}"
-    return [keep if role.role.width == "lane" else f"if (thread == 0) {keep}"]
+    first = "" if role.role.width == "lane" else "thread == 0 && "
+    return [f"if ({first}{name} < {STAMPS_KEPT}) record[{offset + 1} + {name}] = cycle();", f"++{name};"]
 
 
 def _exit(role: RoleContext, _: Exit) -> list[str]:

@@ -22,7 +22,16 @@ from hoppersim.program.operations import (
     Wait,
 )
 from hoppersim.program.work import (
-    Allocation, Barrier, Buffer, Flow, Launch, Program, Role, TensorMap, Width, Work,
+    Allocation,
+    Barrier,
+    Buffer,
+    Flow,
+    Launch,
+    Program,
+    Role,
+    TensorMap,
+    Width,
+    Work,
 )  # fmt: skip
 from hw_validate.bundle import Point
 from hw_validate.lower import Options
@@ -64,7 +73,7 @@ def _slopes() -> Iterator[Point]:
     for name, (operation, cluster) in _operations().items():
         for width in WIDTHS:
             if isinstance(operation, Sync) and (
-                width == "lane" or operation.scope == "warp" and width == "warps"
+                width == "lane" or (operation.scope == "warp" and width == "warps")
             ):
                 continue
             for warps in (1, 4) if width == "warps" else (1,):

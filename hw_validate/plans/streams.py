@@ -13,7 +13,16 @@ from msgspec.structs import replace
 
 from hoppersim.program.operations import Affine, Arrive, ExpectTx, For, Operation, TmaLoad, Wait
 from hoppersim.program.work import (
-    Allocation, Barrier, Buffer, Flow, Launch, Program, Role, SmSet, TensorMap, Work,
+    Allocation,
+    Barrier,
+    Buffer,
+    Flow,
+    Launch,
+    Program,
+    Role,
+    SmSet,
+    TensorMap,
+    Work,
 )  # fmt: skip
 from hw_validate.bundle import Point
 

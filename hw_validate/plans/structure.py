@@ -13,7 +13,7 @@ from hw_validate.lower import Options
 MIB = 2**20
 
 
-def point(case: Case, experiment: str, idle: str = "gone", repeats: int = 5, **tags: Any) -> Point:
+def point(case: Case, experiment: str, idle: str = "gone", repeats: int = 5, verify: bool = False, **tags: Any) -> Point:
     """Make a point of a case that says which experiment it belongs to."""
     fields = {"case": {name: getattr(case, name) for name in case.__struct_fields__ if name != "sms"}}
     fields["case"]["sms"] = {
@@ -22,7 +22,7 @@ def point(case: Case, experiment: str, idle: str = "gone", repeats: int = 5, **t
         "spread": case.sms.spread,
     }
     return Point(
-        build_case(case), f"{experiment}_{case.label}", repeats, verify=False, options=Options(idle=idle),  # type: ignore[arg-type]
+        build_case(case), f"{experiment}_{case.label}", repeats, verify, options=Options(idle=idle),  # type: ignore[arg-type]
         tags={"experiment": experiment, "idle": idle, **fields, **tags},
     )  # fmt: skip
 

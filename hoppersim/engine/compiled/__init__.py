@@ -1,1 +1,1 @@
-
+"""The compiled fabric."""

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from numba import njit
 
-from hoppersim.blocks.addresses import mix
+from hoppersim.blocks.addresses import LINES_PER_PAGE_BITS, mix
 from hoppersim.blocks.tma import bytes_in_line, sectors_in_line
 from hoppersim.engine.compiled import columns as c
+from hoppersim.engine.compiled.prefetch import prefetch
 from hoppersim.engine.tables import SUBTICK_BITS
 from hoppersim.units import LINE_BYTES
 
@@ -15,38 +16,95 @@ SUBTICK_CEILING = (1 << SUBTICK_BITS) - 1
 
 @njit(_nrt=False, forceinline=True)
 def take_packet(s):
+    """Take a packet from the free list."""
     p = s.scalars[c.FREE_PACKET]
-    s.scalars[c.FREE_PACKET] = s.packets[p, c.NEXT]
+    s.scalars[c.FREE_PACKET] = s.packets[p].next
     s.scalars[c.PACKETS_LEFT] -= 1
     return p
 
 
 @njit(_nrt=False, forceinline=True)
 def drop_packet(s, p):
-    s.packets[p, c.NEXT] = s.scalars[c.FREE_PACKET]
+    """Put a packet back into the free list."""
+    s.packets[p].next = s.scalars[c.FREE_PACKET]
     s.scalars[c.FREE_PACKET] = p
     s.scalars[c.PACKETS_LEFT] += 1
 
 
 @njit(_nrt=False, forceinline=True)
 def schedule(s, p, time, port, kind):
-    """Put a packet in the calendar, behind all of the same tick with the same or a lower port."""
-    packets = s.packets
-    packets[p, c.TIME] = time
-    packets[p, c.PORT] = port
-    packets[p, c.KIND] = kind
-    bucket = time & (c.WHEEL - 1)
+    """Put a packet in the calendar."""
+    packet = s.packets[p]
+    packet.time = time
+    packet.port = port
+    packet.kind = kind
     s.scalars[c.ACTIVE] += 1
-    before = -1
-    at = s.wheel[bucket]
-    while at >= 0 and (packets[at, c.TIME] < time or (packets[at, c.TIME] == time and packets[at, c.PORT] <= port)):
-        before = at
-        at = packets[at, c.NEXT]
-    packets[p, c.NEXT] = at
-    if before < 0:
-        s.wheel[bucket] = p
+    number = time >> c.BUCKET_BITS
+    if number == s.scalars[c.BUCKET]:
+        insert_due(s, p)
     else:
-        packets[before, c.NEXT] = p
+        packet.next = s.wheel[number & (c.BUCKETS - 1)]
+        s.wheel[number & (c.BUCKETS - 1)] = p
+
+
+@njit(_nrt=False, forceinline=True)
+def _comes_before(time, port, other):
+    return time < other.time or (time == other.time and port < other.port)
+
+
+@njit(_nrt=False, forceinline=True)
+def insert_due(s, p):
+    """Sort a packet into the present bucket, behind all of the same tick with the same or a lower port."""
+    time = s.packets[p].time
+    port = s.packets[p].port
+    before = -1
+    at = s.scalars[c.DUE]
+    while at >= 0 and not _comes_before(time, port, s.packets[at]):
+        before = at
+        at = s.packets[at].next
+    s.packets[p].next = at
+    if before < 0:
+        s.scalars[c.DUE] = p
+    else:
+        s.packets[before].next = p
+
+
+@njit(_nrt=False, forceinline=True)
+def open_bucket(s, number):
+    """Sort a bucket; what waits there for a later turn of the calendar stays."""
+    slot = number & (c.BUCKETS - 1)
+    at = s.wheel[slot]
+    s.wheel[slot] = -1
+    s.scalars[c.BUCKET] = number
+    first = -1
+    while at >= 0:
+        after = s.packets[at].next
+        s.packets[at].next = first
+        first = at
+        at = after
+    while first >= 0:
+        after = s.packets[first].next
+        if s.packets[first].time >> c.BUCKET_BITS == number:
+            insert_due(s, first)
+        else:
+            s.packets[first].next = s.wheel[slot]
+            s.wheel[slot] = first
+        first = after
+
+
+@njit(_nrt=False, forceinline=True)
+def whole_tick(subticks):
+    """The first whole tick that is not before a time in subticks."""
+    return (subticks + SUBTICK_CEILING) >> SUBTICK_BITS
+
+
+@njit(_nrt=False, forceinline=True)
+def look_ahead(s, number):
+    """Fetch the first two packets of buckets that will soon be opened into the processor's cache."""
+    prefetch(s.packets, s.wheel[(number + 2 * c.AHEAD) & (c.BUCKETS - 1)])
+    first = s.wheel[(number + c.AHEAD) & (c.BUCKETS - 1)]
+    if first >= 0:
+        prefetch(s.packets, s.packets[first].next)
 
 
 @njit(_nrt=False, forceinline=True)
@@ -56,7 +114,7 @@ def serve(s, server, now, service):
     end = start + service
     s.free_at[server] = end
     s.busy[server] += service
-    return (end + SUBTICK_CEILING) >> SUBTICK_BITS
+    return whole_tick(end)
 
 
 @njit(_nrt=False, forceinline=True)
@@ -66,11 +124,11 @@ def walk(s, r, p):
     address = rec[c.R_ADDRESS]
     row_bytes = rec[c.R_BYTES_ROW]
     line = rec[c.R_LINE]
-    s.packets[p, c.LINE] = line
-    s.packets[p, c.SECTORS] = sectors_in_line(address, row_bytes, line)
-    s.packets[p, c.DATA] = bytes_in_line(address, row_bytes, line)
-    s.packets[p, c.RECORD] = r
-    s.packets[p, c.SM] = rec[c.R_SM]
+    s.packets[p].line = line
+    s.packets[p].sectors = sectors_in_line(address, row_bytes, line)
+    s.packets[p].data = bytes_in_line(address, row_bytes, line)
+    s.packets[p].record = r
+    s.packets[p].sm = rec[c.R_SM]
     if line < (address + row_bytes - 1) // LINE_BYTES:
         rec[c.R_LINE] = line + 1
         return False
@@ -100,37 +158,40 @@ def next_record(t, s, queue, p, ready):
 
 
 @njit(_nrt=False, forceinline=True)
-def chain_slot(place, line):
-    return (mix(line) ^ (place * 40503)) & (c.CHAINS - 1)
+def chain_slot(line):
+    """Slot of a hash chain, shared by all places: pages are spread, the lines of a page lie side by side."""
+    return (line + mix(line >> LINES_PER_PAGE_BITS)) & (c.CHAINS - 1)
 
 
 @njit(_nrt=False, forceinline=True)
 def find(s, chain, place, line, sectors):
     """Find the entry of `line` at `place`, with the same sectors unless they do not matter (0)."""
-    p = chain[chain_slot(place, line)]
+    p = chain[chain_slot(line)]
     while p >= 0:
-        row = s.packets[p]
-        if row[c.LINE] == line and row[c.PLACE] == place and (sectors == 0 or row[c.SECTORS] == sectors):
+        packet = s.packets[p]
+        if packet.line == line and packet.place == place and (sectors == 0 or packet.sectors == sectors):
             return p
-        p = row[c.CHAIN]
+        p = packet.chain
     return p
 
 
 @njit(_nrt=False, forceinline=True)
 def link(s, chain, p, place, line):
-    slot = chain_slot(place, line)
-    s.packets[p, c.PLACE] = place
-    s.packets[p, c.CHAIN] = chain[slot]
+    """Make a packet the entry of `line` at `place`."""
+    slot = chain_slot(line)
+    s.packets[p].place = place
+    s.packets[p].chain = chain[slot]
     chain[slot] = p
 
 
 @njit(_nrt=False, forceinline=True)
 def unlink(s, chain, p):
-    slot = chain_slot(s.packets[p, c.PLACE], s.packets[p, c.LINE])
+    """Take an entry out of its chain."""
+    slot = chain_slot(s.packets[p].line)
     at = chain[slot]
     if at == p:
-        chain[slot] = s.packets[p, c.CHAIN]
+        chain[slot] = s.packets[p].chain
         return
-    while s.packets[at, c.CHAIN] != p:
-        at = s.packets[at, c.CHAIN]
-    s.packets[at, c.CHAIN] = s.packets[p, c.CHAIN]
+    while s.packets[at].chain != p:
+        at = s.packets[at].chain
+    s.packets[at].chain = s.packets[p].chain

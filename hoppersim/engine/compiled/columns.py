@@ -1,25 +1,54 @@
-"""Names of the columns, kinds and scalars in the arrays of the compiled fabric."""
+"""Names of the fields, columns, kinds and scalars in the arrays of the compiled fabric."""
 
 from __future__ import annotations
 
-WHEEL = 1 << 20
-CHAINS = 1 << 14
+import numpy as np
+
+BUCKET_BITS = 1  # a bucket of the calendar holds 2**BUCKET_BITS ticks
+BUCKETS = 1 << 19
+AHEAD = 8  # buckets between the fetches of the first and of the second packet, and the use
+CHAINS = 1 << 17
 MAX_DESTINATIONS = 16
 
-# packet columns
-TIME, PORT, KIND, NEXT, LINE, SM, PIECE, SECTORS, RECORD, DATA, MERGED, CHAIN, WAITING, READERS, PLACE, HOLDS = range(16)
-PACKET_COLUMNS = 16
+PACKET = np.dtype(
+    [
+        ("time", "i8"),  # tick of the event that comes next
+        ("line", "i8"),
+        ("next", "i4"),  # in the list of its bucket, in the queue of its slice, or in the free list
+        ("port", "i4"),  # upstream port
+        ("sm", "i4"),
+        ("piece", "i4"),  # slice; behind the GPC port, index of the destination
+        ("record", "i4"),
+        ("merged", "i4"),  # next of the readers that joined
+        ("waiting", "i4"),  # next of those that wait for the same miss
+        ("chain", "i4"),  # next in the chain of a hash slot
+        ("place", "i2"),  # slice of the chained entry
+        ("readers", "i2"),
+        ("data", "i2"),  # bytes of the box in the line
+        ("sectors", "i1"),
+        ("kind", "i1"),  # of the event that comes next
+        ("holds", "i1"),  # whether it is an open entry of its coalescer
+    ],
+    align=True,
+)
+"""A packet: one line of the processor's cache, 64 bytes."""
+assert PACKET.itemsize == 64
+
+# what `advance` returns
+DONE, NEED_PACKETS, LOG_FULL = range(3)
 # packet kinds: the event that comes next
-REQUEST, SLICE, HOME, HBM, FILL, RETURN, GPC, INGRESS, SEND, WRITE = range(10)
+REQUEST, SLICE, HOME, HBM, FILL, RETURN, OUT, INGRESS, SEND, WRITE = range(10)
 # record columns: next in queue, kind, source, box walk, bookkeeping
-(R_NEXT, R_KIND, R_SM, R_ADDRESS, R_BYTES_ROW, R_LINE, R_COUNT, R_STRIDE, R_INDEX, R_BYTES, R_DESTINATIONS, R_ALIVE,
- R_START) = 0, 1, 2, 3, 4, 5, 6, 10, 14, 18, 19, 20, 21  # fmt: skip
+R_NEXT, R_KIND, R_SM, R_ADDRESS, R_BYTES_ROW, R_LINE = range(6)
+R_COUNT, R_STRIDE, R_INDEX = 6, 10, 14  # four columns each
+R_BYTES, R_DESTINATIONS, R_ALIVE, R_START = range(18, 22)
 RECORD_COLUMNS = 24
 # destination columns
 D_SM, D_BARRIER, D_LINES, D_BYTES = range(4)
 # scalars
-NOW, ACTIVE, FREE_PACKET, FREE_RECORD, PACKETS_LEFT, RECORDS_LEFT, LOG_COUNT, LINES = range(8)
+NOW, ACTIVE, FREE_PACKET, FREE_RECORD, PACKETS_LEFT, RECORDS_LEFT, LOG_COUNT, LINES, BUCKET, DUE = range(10)
+SCALARS = 10
 # counters: row numbers of `count`, in the order of `hoppersim.engine.output.COUNTER_NAMES`
-(N_LINES, N_MULTICAST, N_SELF, N_MULTICAST_BYTES, N_DSMEM_IN, N_DSMEM_OUT, N_LRC, N_LRC_OUT, N_LRC_MERGED, N_GPC,
- N_DELIVERED, N_SECTORS, N_HITS, N_MISSES, N_FABRIC, N_HBM) = range(16)  # fmt: skip
+(N_LINES, N_MULTICAST, N_SELF, N_MULTICAST_BYTES, N_DSMEM_IN, N_DSMEM_OUT, N_LRC, N_LRC_OUT, N_LRC_MERGED,
+ N_GPC, N_DELIVERED, N_SECTORS, N_HITS, N_MISSES, N_FABRIC, N_HBM) = range(16)  # fmt: skip
 COUNTERS = 16

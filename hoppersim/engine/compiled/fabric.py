@@ -6,6 +6,7 @@ lives in a folder named by a hash of every inlined source and of the numba versi
 
 from __future__ import annotations
 
+import gc
 import hashlib
 import os
 from collections.abc import Callable
@@ -20,7 +21,7 @@ from numpy.typing import NDArray
 
 from hoppersim.engine.compiled import columns as c
 from hoppersim.engine.compiled.state import grow, make_state
-from hoppersim.engine.interface import COPY, STORE, LogEntry, Transfer
+from hoppersim.engine.interface import COPY, DEFAULT_MEMORY_LINES, STORE, LogEntry, Transfer
 from hoppersim.engine.output import COUNTER_NAMES
 from hoppersim.engine.tables import SUBTICKS, Tables, make_tables
 from hoppersim.errors import InternalError
@@ -35,6 +36,7 @@ INLINED_MODULES = (
     "hoppersim.engine.interface",
     "hoppersim.engine.tables",
     "hoppersim.engine.compiled.columns",
+    "hoppersim.engine.compiled.prefetch",
     "hoppersim.engine.compiled.state",
     "hoppersim.engine.compiled.calendar",
     "hoppersim.engine.compiled.path",
@@ -74,14 +76,16 @@ def is_compiled() -> bool:
 @cache
 def load_kernel() -> Kernel:
     """Compile the kernel, or take it from the cache."""
-    from hoppersim.engine.compiled import kernel  # noqa: PLC0415  (compiles its helpers lazily)
+    from hoppersim.engine.compiled import kernel
 
-    previous = numba.config.CACHE_DIR
-    numba.config.CACHE_DIR = str(cache_folder())
+    config: Any = numba.config
+    compiler = numba.njit(cache=True, _nrt=False)  # type: ignore[call-overload]
+    previous, config.CACHE_DIR = config.CACHE_DIR, str(cache_folder())
     try:
-        compiled = [numba.njit(cache=True, _nrt=False)(entry) for entry in (kernel.advance, kernel.inject, kernel.warm)]
+        compiled = [compiler(entry) for entry in (kernel.advance, kernel.inject, kernel.warm)]
     finally:
-        numba.config.CACHE_DIR = previous
+        config.CACHE_DIR = previous
+    gc.freeze()  # numba leaves a hundred thousand objects that stay; collections need not walk them again
     return Kernel(*compiled)
 
 
@@ -94,29 +98,30 @@ class CompiledFabric:
         The machine to model.
     granular
         Log the bytes of every line (see `make_tables`).
+    memory_lines
+        Lines of the address space; no transfer may reach beyond.
     """
 
-    def __init__(self, machine: Machine, granular: bool = False) -> None:
+    def __init__(
+        self, machine: Machine, granular: bool = False, memory_lines: int = DEFAULT_MEMORY_LINES
+    ) -> None:
         self.tables: Tables = make_tables(machine, granular)
         self.lookahead = min(self.tables.launch, self.tables.copy_launch)
         self.latest_unknown = self.tables.completion
-        self._state = make_state(machine, self.tables)
+        self._state = make_state(machine, self.tables, memory_lines)
         self._kernel = load_kernel()
-        self._batch = np.zeros((64, c.RECORD_COLUMNS + 2 * c.MAX_DESTINATIONS), dtype=np.int64)
 
     def warm(self, first_line: int, last_line: int) -> None:
         """Bring a range of lines into the L2 of every partition."""
         self._kernel.warm(self.tables, self._state, first_line, last_line)
 
     def inject(self, transfers: list[Transfer]) -> None:
-        """Take the transfers of one tick, in their order."""
-        count = len(transfers)
-        if count > len(self._batch):
-            self._batch = np.zeros((2 * count, self._batch.shape[1]), dtype=np.int64)
-        self._make_room(count)
-        for row, transfer in zip(self._batch, transfers, strict=False):
-            self._fill_row(row, transfer)
-        self._kernel.inject(self.tables, self._state, self._batch, count)
+        """Take transfers in order of (tick, order)."""
+        self._make_room(len(transfers))
+        values: list[int] = []
+        for transfer in transfers:
+            self._write(transfer, values)
+        self._kernel.inject(self.tables, self._state, np.array(values, dtype=np.int64))
 
     def _make_room(self, count: int) -> None:
         scalars = self._state.scalars
@@ -125,18 +130,19 @@ class CompiledFabric:
         if packets or records:
             self._state = grow(self._state, packets, records)
 
-    def _fill_row(self, row: NDArray[np.int64], transfer: Transfer) -> None:
+    def _write(self, transfer: Transfer, values: list[int]) -> None:
+        """Append a transfer as the kernel's `inject` reads it."""
         launch = self.tables.copy_launch if transfer.kind in (COPY, STORE) else self.tables.launch
         start = transfer.tick + launch
         if start < self._state.scalars[c.NOW]:
             raise InternalError(f"a transfer at tick {transfer.tick} comes after the fabric passed {start}")
-        reach = [value for destination in transfer.destinations for value in destination]
         count = len(transfer.destinations)
-        values = (
+        values += (
             0, transfer.kind, transfer.sm, transfer.address, transfer.row_bytes, 0, *transfer.counts,
-            *transfer.strides, 0, 0, 0, 0, transfer.bytes, count, count, start, 0, 0, *reach,
+            *transfer.strides, 0, 0, 0, 0, transfer.bytes, count, count, start, 0, 0,
         )  # fmt: skip
-        row[: len(values)] = values
+        for destination in transfer.destinations:
+            values += destination
 
     def advance(self, horizon: int) -> list[LogEntry]:
         """Process all events before `horizon`, but stop `lookahead` after the first entry that it returns."""
@@ -146,12 +152,13 @@ class CompiledFabric:
             reason = self._kernel.advance(self.tables, self._state, horizon, self.lookahead)
             count = int(scalars[c.LOG_COUNT])
             if count:
-                entries += [LogEntry(tick, barrier, 0, data) for tick, barrier, data in self._state.log[:count].tolist()]
+                log = self._state.log[:count].tolist()
+                entries += [LogEntry(tick, barrier, 0, data) for tick, barrier, data in log]
                 scalars[c.LOG_COUNT] = 0
                 horizon = min(horizon, min(entry.tick for entry in entries) + self.lookahead)
-            if reason == 0:
+            if reason == c.DONE:
                 return entries
-            if reason == 1:
+            if reason == c.NEED_PACKETS:
                 self._state = grow(self._state, packets=len(self._state.packets))
 
     @property
@@ -179,12 +186,12 @@ def collect_counters(
 ) -> dict[str, NDArray[np.int64]]:
     """Cut the counter rows to their units, and add the busy ticks of every kind of server."""
     units = _units(tables)
-    result: dict[str, Any] = {
-        name: count[row, : units[name.split(".")[0]]].copy() for row, name in enumerate(COUNTER_NAMES[: c.COUNTERS])
-    }
-    first = (tables.lrc_server, tables.slice_server, tables.fabric_server, tables.hbm_server, tables.gpc_server,
+    result: dict[str, Any] = {}
+    for row, name in enumerate(COUNTER_NAMES[: c.COUNTERS]):
+        result[name] = count[row, : units[name.split(".")[0]]].copy()
+    first = (tables.slice_server, tables.fabric_server, tables.hbm_server, tables.gpc_server,
              tables.sm_server, tables.copy_server, tables.servers)  # fmt: skip
-    names = ("lrc", "slice", "fabric", "hbm", "gpc", "sm", "dsmem")
+    names = ("slice", "fabric", "hbm", "gpc", "sm", "dsmem")
     for name, start, end in zip(names, first[:-1], first[1:], strict=True):
         result[f"busy.{name}"] = busy[start:end] // SUBTICKS
     result["busy.tma"] = result["tma.lines"] * tables.line_interval
@@ -193,6 +200,6 @@ def collect_counters(
 
 def _units(tables: Tables) -> dict[str, int]:
     return {
-        "tma": tables.sms, "sm": tables.sms, "lrc": tables.gpcs, "gpc": tables.gpcs, "l2": tables.slices,
+        "tma": tables.sms, "sm": tables.sms, "lrc": tables.slices, "gpc": tables.gpcs, "l2": tables.slices,
         "hbm": tables.channels,
     }  # fmt: skip

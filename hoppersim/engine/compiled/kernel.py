@@ -9,27 +9,23 @@ from hoppersim.blocks.l2 import install
 from hoppersim.blocks.tma import lines_of_row
 from hoppersim.engine.compiled import columns as c
 from hoppersim.engine.compiled import path
-from hoppersim.engine.compiled.calendar import schedule, take_packet
+from hoppersim.engine.compiled.calendar import look_ahead, open_bucket, schedule, take_packet
 from hoppersim.engine.interface import LOAD
 from hoppersim.units import LINE_BYTES
 
 PACKET_MARGIN = 64
 LOG_MARGIN = 64
 
-DONE = 0
-NEED_PACKETS = 1
-LOG_FULL = 2
-
 
 @njit(_nrt=False, forceinline=True)
 def _dispatch(t, s, p, now):
-    kind = s.packets[p, c.KIND]
+    kind = s.packets[p].kind
     if kind == c.REQUEST:
         path.request(t, s, p, now)
     elif kind == c.SLICE:
         path.at_slice(t, s, p, now)
-    elif kind == c.GPC:
-        path.at_gpc(t, s, p, now)
+    elif kind == c.OUT:
+        path.at_exit(t, s, p, now)
     elif kind == c.INGRESS:
         path.at_ingress(t, s, p, now)
     elif kind == c.HOME:
@@ -49,52 +45,70 @@ def _dispatch(t, s, p, now):
 def advance(t, s, horizon, lookahead):
     """Process every event before `horizon`; stop `lookahead` after the first new log entry.
 
-    Returns `DONE`, or why the caller must make room first: `NEED_PACKETS`, `LOG_FULL`.
+    Returns `columns.DONE`, or why the caller must make room first: `NEED_PACKETS`, `LOG_FULL`.
     """
-    now = s.scalars[c.NOW]
-    while now < horizon and s.scalars[c.ACTIVE] > 0:
-        bucket = now & (c.WHEEL - 1)
-        p = s.wheel[bucket]
-        while p >= 0 and s.packets[p, c.TIME] == now:
-            if s.scalars[c.PACKETS_LEFT] < PACKET_MARGIN:
-                s.scalars[c.NOW] = now
-                return NEED_PACKETS
-            if s.scalars[c.LOG_COUNT] > s.log.shape[0] - LOG_MARGIN:
-                s.scalars[c.NOW] = now
-                return LOG_FULL
-            s.wheel[bucket] = s.packets[p, c.NEXT]
-            s.scalars[c.ACTIVE] -= 1
-            before = s.scalars[c.LOG_COUNT]
-            _dispatch(t, s, p, now)
-            for index in range(before, s.scalars[c.LOG_COUNT]):
-                horizon = min(horizon, s.log[index, 0] + lookahead)
-            p = s.wheel[bucket]
-        now += 1
+    while s.scalars[c.ACTIVE] > 0:
+        p = s.scalars[c.DUE]
+        if p < 0 and not _next_bucket(s, horizon):
+            break
+        p = s.scalars[c.DUE]
+        if p < 0:
+            continue
+        now = s.packets[p].time
+        if now >= horizon:
+            break
+        if s.scalars[c.PACKETS_LEFT] < PACKET_MARGIN:
+            return c.NEED_PACKETS
+        if s.scalars[c.LOG_COUNT] > s.log.shape[0] - LOG_MARGIN:
+            return c.LOG_FULL
+        s.scalars[c.DUE] = s.packets[p].next
+        s.scalars[c.ACTIVE] -= 1
+        before = s.scalars[c.LOG_COUNT]
+        _dispatch(t, s, p, now)
+        for index in range(before, s.scalars[c.LOG_COUNT]):
+            horizon = min(horizon, s.log[index, 0] + lookahead)
+    s.scalars[c.NOW] = max(s.scalars[c.NOW], horizon)
     if s.scalars[c.ACTIVE] == 0:
-        now = max(now, horizon)
-    s.scalars[c.NOW] = now
-    return DONE
+        s.scalars[c.BUCKET] = s.scalars[c.NOW] >> c.BUCKET_BITS
+    return c.DONE
 
 
-def inject(t, s, batch, count):
-    """Take transfers, in order: a row each of the record columns, then (SM, barrier) of each destination."""
-    for index in range(count):
-        row = batch[index]
+@njit(_nrt=False, forceinline=True)
+def _next_bucket(s, horizon):
+    """Open the next bucket that holds packets, unless it begins at `horizon` or later."""
+    number = s.scalars[c.BUCKET] + 1
+    end = (horizon - 1) >> c.BUCKET_BITS
+    look_ahead(s, number)
+    while number < end and s.wheel[number & (c.BUCKETS - 1)] < 0:
+        number += 1
+        look_ahead(s, number)
+    if number > end:
+        return False
+    open_bucket(s, number)
+    return True
+
+
+def inject(t, s, values):
+    """Take transfers in order: for each the columns of its record, then (SM, barrier) of each destination."""
+    at = 0
+    while at < values.shape[0]:
         r = s.scalars[c.FREE_RECORD]
         s.scalars[c.FREE_RECORD] = s.records[r, c.R_NEXT]
         s.scalars[c.RECORDS_LEFT] -= 1
         rec = s.records[r]
-        for column in range(rec.shape[0]):
-            rec[column] = row[column]
+        for column in range(c.RECORD_COLUMNS):
+            rec[column] = values[at + column]
+        at += c.RECORD_COLUMNS
         rec[c.R_NEXT] = -1
         rec[c.R_LINE] = rec[c.R_ADDRESS] // LINE_BYTES
         lines = _lines_of_record(rec)
         for slot in range(rec[c.R_DESTINATIONS]):
             reach = s.destinations[r, slot]
-            reach[c.D_SM] = row[rec.shape[0] + 2 * slot]
-            reach[c.D_BARRIER] = row[rec.shape[0] + 2 * slot + 1]
+            reach[c.D_SM] = values[at]
+            reach[c.D_BARRIER] = values[at + 1]
             reach[c.D_LINES] = lines
             reach[c.D_BYTES] = rec[c.R_BYTES]
+            at += 2
         queue = rec[c.R_SM] + (0 if rec[c.R_KIND] == LOAD else t.sms)
         _enqueue(t, s, r, queue)
 
@@ -105,9 +119,10 @@ def _lines_of_record(rec):
     for i3 in range(rec[c.R_COUNT + 3]):
         for i2 in range(rec[c.R_COUNT + 2]):
             for i1 in range(rec[c.R_COUNT + 1]):
-                base = rec[c.R_ADDRESS] + i3 * rec[c.R_STRIDE + 3] + i2 * rec[c.R_STRIDE + 2] + i1 * rec[c.R_STRIDE + 1]
+                base = rec[c.R_ADDRESS] + i3 * rec[c.R_STRIDE + 3] + i2 * rec[c.R_STRIDE + 2]
                 for i0 in range(rec[c.R_COUNT]):
-                    total += lines_of_row(base + i0 * rec[c.R_STRIDE], rec[c.R_BYTES_ROW])
+                    row = base + i1 * rec[c.R_STRIDE + 1] + i0 * rec[c.R_STRIDE]
+                    total += lines_of_row(row, rec[c.R_BYTES_ROW])
     return total
 
 
@@ -120,7 +135,7 @@ def _enqueue(t, s, r, queue):
         return
     s.queue_head[queue] = r
     engine = take_packet(s)
-    s.packets[engine, c.SM] = s.records[r, c.R_SM]
+    s.packets[engine].sm = s.records[r, c.R_SM]
     start = max(s.records[r, c.R_START], s.queue_ready[queue])
     schedule(s, engine, start, queue, c.REQUEST if queue < t.sms else c.SEND)
 
@@ -130,4 +145,4 @@ def warm(t, s, first, last):
     for line in range(first, last):
         local = slice_in_partition(line, t.slices_per_partition)
         for partition in range(t.partitions):
-            install(s.tags, partition * t.slices_per_partition + local, line)
+            install(s.places, s.present, partition * t.slices_per_partition + local, partition, line)

@@ -1,14 +1,18 @@
 """The arrays of the compiled fabric.
 
 A *packet* is a line on its way; it sits in at most one place of the calendar. A *record* is a box, copy or
-store that its engine still expands or whose lines are still under way. Both are rows of integer arrays, with
-unused rows chained in a free list. The calendar has one bucket a tick, used again every `WHEEL` ticks; a bucket
-is a list sorted by (time, upstream port), first come first served within a port.
+store that its engine still expands or whose lines are still under way. Unused ones of both are chained in a
+free list. The calendar has buckets of a few ticks, used again after `BUCKETS` of them; a bucket is a list,
+last come first. Only the bucket of the present is sorted, by (time, upstream port), first come first served
+within a port.
+
+Speed is that of the processor's caches, since nearly every access is at random: so what is large is 32 bits
+wide, and a packet is one cache line.
 """
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,13 +23,17 @@ from hoppersim.engine.tables import Ints, Tables
 from hoppersim.machine import Machine
 from hoppersim.units import LINE_BYTES
 
+CACHE_LINE = 64
+
+Indices = NDArray[np.int32]
+
 
 class State(NamedTuple):
     """All mutable arrays of a run."""
 
     scalars: Ints
-    wheel: Ints
-    packets: Ints
+    wheel: Indices
+    packets: NDArray[Any]
     records: Ints
     destinations: Ints
     queue_head: Ints
@@ -33,22 +41,26 @@ class State(NamedTuple):
     queue_ready: Ints
     free_at: Ints
     busy: Ints
-    tags: Ints
-    lrc_chain: Ints
+    places: Indices
+    present: NDArray[np.uint8]
+    slice_head: Indices
+    slice_tail: Indices
+    lrc_chain: Indices
     lrc_open: Ints
-    miss_chain: Ints
-    count: Ints
+    miss_chain: Indices
+    count: Ints  # type: ignore[assignment]  # hides a method of tuples
     log: Ints
 
 
-def make_state(machine: Machine, tables: Tables, packets: int = 4096, records: int = 1024) -> State:
-    """Make the state of an idle fabric with a cold L2."""
+def make_state(
+    machine: Machine, tables: Tables, memory_lines: int, packets: int = 4096, records: int = 1024
+) -> State:
+    """Make the state of an idle fabric with a cold L2, for addresses below `memory_lines` lines."""
     units = max(tables.sms, tables.slices, tables.channels)
-    l2_spec = machine.spec.l2
     state = State(
-        scalars=np.zeros(8, dtype=np.int64),
-        wheel=np.full(c.WHEEL, -1, dtype=np.int64),
-        packets=np.zeros((0, c.PACKET_COLUMNS), dtype=np.int64),
+        scalars=np.zeros(c.SCALARS, dtype=np.int64),
+        wheel=np.full(c.BUCKETS, -1, dtype=np.int32),
+        packets=np.zeros(0, dtype=c.PACKET),
         records=np.zeros((0, c.RECORD_COLUMNS), dtype=np.int64),
         destinations=np.zeros((0, c.MAX_DESTINATIONS, 4), dtype=np.int64),
         queue_head=np.full(2 * tables.sms, -1, dtype=np.int64),
@@ -56,42 +68,54 @@ def make_state(machine: Machine, tables: Tables, packets: int = 4096, records: i
         queue_ready=np.zeros(2 * tables.sms, dtype=np.int64),
         free_at=np.zeros(tables.servers, dtype=np.int64),
         busy=np.zeros(tables.servers, dtype=np.int64),
-        tags=l2.empty_tags(tables.slices, l2_spec.bytes, l2_spec.ways, LINE_BYTES),
-        lrc_chain=np.full(c.CHAINS, -1, dtype=np.int64),
-        lrc_open=np.zeros(tables.gpcs, dtype=np.int64),
-        miss_chain=np.full(c.CHAINS, -1, dtype=np.int64),
+        places=l2.empty_places(tables.slices, machine.spec.l2.bytes, LINE_BYTES),
+        present=l2.nothing_present(tables.partitions, memory_lines),
+        slice_head=np.full(tables.slices, -1, dtype=np.int32),
+        slice_tail=np.full(tables.slices, -1, dtype=np.int32),
+        lrc_chain=np.full(c.CHAINS, -1, dtype=np.int32),
+        lrc_open=np.zeros(tables.slices, dtype=np.int64),
+        miss_chain=np.full(c.CHAINS, -1, dtype=np.int32),
         count=np.zeros((c.COUNTERS, units), dtype=np.int64),
         log=np.zeros((1 << 14, 3), dtype=np.int64),
     )
-    state.scalars[[c.FREE_PACKET, c.FREE_RECORD]] = -1
+    state.scalars[[c.FREE_PACKET, c.FREE_RECORD, c.DUE]] = -1
     return grow(state, packets, records)
 
 
-def _extend(array: Ints, free_head: int, extra: int, column: int) -> tuple[Ints, int]:
-    """Add rows and chain them, lowest row first, in front of the free list."""
-    old = len(array)
-    shape = (extra, *array.shape[1:])
-    grown = np.concatenate((array, np.zeros(shape, dtype=np.int64)))
-    if array.ndim == 2:
-        grown[old:, column] = np.append(np.arange(old + 1, old + extra), free_head)
-    return grown, old
+def _at_cache_line(array: NDArray[Any]) -> NDArray[Any]:
+    """Copy an array to an address that is a multiple of a cache line."""
+    room = np.empty(array.nbytes + CACHE_LINE, dtype=np.uint8)
+    start = -room.ctypes.data % CACHE_LINE
+    copy = room[start : start + array.nbytes].view(array.dtype).reshape(array.shape)
+    copy[:] = array
+    return copy
+
+
+def _extend(array: NDArray[Any], extra: int) -> NDArray[Any]:
+    """Copy an array and add rows of zeros."""
+    return _at_cache_line(np.concatenate((array, np.zeros((extra, *array.shape[1:]), dtype=array.dtype))))
+
+
+def _chain(links: NDArray[Any], old: int, free_head: int) -> None:
+    """Chain the rows from `old` on, lowest first, in front of the free list."""
+    links[old:] = np.append(np.arange(old + 1, len(links)), free_head)
 
 
 def grow(state: State, packets: int = 0, records: int = 0) -> State:
     """Return the state with more packet and record rows; all other arrays are shared."""
     scalars = state.scalars
     if packets:
-        rows, head = _extend(state.packets, int(scalars[c.FREE_PACKET]), packets, c.NEXT)
-        scalars[c.FREE_PACKET] = head
+        old = len(state.packets)
+        state = state._replace(packets=_extend(state.packets, packets))
+        _chain(state.packets["next"], old, scalars[c.FREE_PACKET])
+        scalars[c.FREE_PACKET] = old
         scalars[c.PACKETS_LEFT] += packets
-        state = state._replace(packets=rows)
     if records:
-        rows, head = _extend(state.records, int(scalars[c.FREE_RECORD]), records, c.R_NEXT)
-        scalars[c.FREE_RECORD] = head
+        old = len(state.records)
+        state = state._replace(
+            records=_extend(state.records, records), destinations=_extend(state.destinations, records)
+        )
+        _chain(state.records[:, c.R_NEXT], old, scalars[c.FREE_RECORD])
+        scalars[c.FREE_RECORD] = old
         scalars[c.RECORDS_LEFT] += records
-        reach, _ = _extend(state.destinations, 0, records, 0)
-        state = state._replace(records=rows, destinations=reach)
     return state
-
-
-Counts = NDArray[np.int64]
