@@ -10,8 +10,19 @@ LINE_BYTES = 128
 SECTOR_BYTES = 32
 SECTORS_PER_LINE = LINE_BYTES // SECTOR_BYTES
 
-_SIZE_SUFFIXES = {"": 1, "b": 1, "k": 2**10, "kb": 2**10, "kib": 2**10, "m": 2**20, "mb": 2**20,
-                  "mib": 2**20, "g": 2**30, "gb": 2**30, "gib": 2**30}
+_SIZE_SUFFIXES = {
+    "": 1,
+    "b": 1,
+    "k": 2**10,
+    "kb": 2**10,
+    "kib": 2**10,
+    "m": 2**20,
+    "mb": 2**20,
+    "mib": 2**20,
+    "g": 2**30,
+    "gb": 2**30,
+    "gib": 2**30,
+}
 
 
 def to_ticks(cycles: float) -> int:
@@ -33,7 +44,7 @@ def parse_bytes(text: str) -> int:
         If the text is not a non-negative number with a known suffix.
     """
     number = text.strip().lower().rstrip("bkmgi")
-    factor = _SIZE_SUFFIXES.get(text.strip().lower()[len(number):].strip())
+    factor = _SIZE_SUFFIXES.get(text.strip().lower()[len(number) :].strip())
     if factor is None or not number:
         raise ValueError(f"{text!r} is not a size; write for example 32KB or 4GiB")
     return int(float(number) * factor)

@@ -1,9 +1,9 @@
 """Where a line lives: its home partition, its slice and its DRAM channel.
 
-Models: pages of 4 KB alternate between the two partitions by an exclusive-or of page-number bits
-(published for one H100 PCIe part, the best public figure). Inside a partition a hash of the line number draws the
-slice, and another the channel: one 32 KB tile read by the whole chip is held to 36 % of the L2's rate, which is what
-256 random draws among the slices give, and what an even spread would not.
+Models: pages of 4 KB alternate between the two partitions by an exclusive-or of page-number bits (published
+for one H100 PCIe part, the best public figure). Inside a partition a hash of the line number draws the
+slice, and another the channel: one 32 KB tile read by the whole chip is held to 36 % of the L2's rate,
+which is what 256 random draws among the slices give, and what an even spread would not.
 
 Leaves out: the real hash inside a partition, which nothing public gives; physical page scattering.
 """

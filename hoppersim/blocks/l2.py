@@ -1,13 +1,14 @@
 """The L2 slices: which lines they hold, and which line leaves when one comes in.
 
-Models: each slice holds a fixed number of 128-byte lines, any line in any place; when it is full, a fill drops a
-line drawn by a hash of the slice's count of fills, so a working set above the capacity loses its hits gradually, as
-measured, and not all at once, as with LRU. A slice of the reader's partition keeps copies of lines whose home is in
-the other one, so read-shared data is held twice. A slice sends sectors at its own rate, in order; while the port of a
-GPC that its next response goes to is full, it sends nothing at all, which is how one GPC slows its neighbours.
+Models: each slice holds a fixed number of 128-byte lines, any line in any place; when it is full, a fill
+drops a line drawn by a hash of the slice's count of fills, so a working set above the capacity loses its
+hits gradually, as measured, and not all at once, as with LRU. A slice of the reader's partition keeps
+copies of lines whose home is in the other one, so read-shared data is held twice. A slice sends sectors at
+its own rate, in order; while the port of a GPC that its next response goes to is full, it sends nothing at
+all, which is how one GPC slows its neighbours.
 
-Leaves out: sector validity (a miss fetches the whole line), write-back. Counters: l2.sectors, l2.hits, l2.misses,
-l2.fabric_sectors.
+Leaves out: sector validity (a miss fetches the whole line), write-back. Counters: l2.sectors, l2.hits,
+l2.misses, l2.fabric_sectors.
 """
 
 from __future__ import annotations
@@ -39,7 +40,7 @@ def nothing_present(partitions: int, lines: int) -> Present:
 @register_jitable
 def look_up(present: Present, partition: int, line: int) -> bool:
     """Say whether the line is held by its slice of the partition."""
-    return present[partition, line] != 0
+    return bool(present[partition, line])
 
 
 @register_jitable

@@ -7,9 +7,10 @@ from typing import NamedTuple, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-LOAD = 0  # global memory to SMEM, one box, to one or several CTAs
+LOAD = 0  # global memory to SMEM, one box, to the CTA that asks
 COPY = 1  # SMEM to SMEM of another CTA (bulk copy, asynchronous stores)
 STORE = 2  # SMEM to global memory
+MULTICAST = 3  # global memory to SMEM, one box, to every CTA of a mask
 
 DEFAULT_MEMORY_LINES = 1 << 16
 """Lines of the address space of a fabric that is made by hand: 8 MiB."""
@@ -23,7 +24,7 @@ class Destination(NamedTuple):
 
 
 class Transfer(NamedTuple):
-    """One box, copy or signal, as the issuing thread hands it to the fabric.
+    """One box, copy or store, as the issuing thread hands it to the fabric.
 
     The lines of a box are `row_bytes` from `address`, repeated over up to four outer dimensions with
     `counts` and byte `strides`; `bytes` is what the barrier counts, out-of-bounds part included.
@@ -40,8 +41,6 @@ class Transfer(NamedTuple):
     counts: tuple[int, int, int, int] = (1, 1, 1, 1)
     strides: tuple[int, int, int, int] = (0, 0, 0, 0)
     bytes: int = 0
-    arrivals: int = 0
-    expect: int = 0
 
 
 class LogEntry(NamedTuple):

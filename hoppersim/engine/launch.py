@@ -1,4 +1,4 @@
-"""Launch: clusters go to SMs in waves, start a little apart, and hold their SMs until all of a cluster is done."""
+"""Launch: clusters go to SMs in waves, start a little apart, and hold their SMs to their end."""
 
 from __future__ import annotations
 
@@ -30,7 +30,9 @@ def place_flow(context: FlowContext) -> Placement:
     program, size = flow.program, flow.launch.cluster_size
     placement = resident(context.machine, size, program.shared_bytes, program.threads, allowed)
     if not placement.clusters:
-        raise InputError("launch.sms", sms, f"must leave room for at least one cluster of {size} CTAs in one GPC")
+        raise InputError(
+            "launch.sms", sms, f"must leave room for at least one cluster of {size} CTAs in one GPC"
+        )
     return placement
 
 
@@ -92,7 +94,10 @@ class FlowRun:
 
     def _cluster(self, cluster: int, sms: tuple[int, ...], slots: list[int]) -> Waiting:
         roles = self.context.flow.program.roles
-        group = [self._make_cta(cluster, rank, sm, slot) for rank, (sm, slot) in enumerate(zip(sms, slots, strict=True))]
+        group = [
+            self._make_cta(cluster, rank, sm, slot)
+            for rank, (sm, slot) in enumerate(zip(sms, slots, strict=True))
+        ]
         meeting = Meeting(self._env, 0)
         done = []
         for cta in group:

@@ -104,5 +104,11 @@ COUNTER_NAMES = (
     "l2.misses",  # per slice: of those, not found there
     "l2.fabric_sectors",  # per partition: sectors that came from the other one
     "hbm.bytes_read",  # per channel
-    "busy.tma", "busy.slice", "busy.fabric", "busy.hbm", "busy.gpc", "busy.sm", "busy.dsmem",  # ticks
+    "busy.tma",
+    "busy.slice",
+    "busy.fabric",
+    "busy.hbm",
+    "busy.gpc",
+    "busy.sm",
+    "busy.dsmem",  # ticks
 )

@@ -1,14 +1,13 @@
-"""The reference fabric: the same queues as the compiled one, as plain SimPy, one event for each hop of a line.
+"""The reference fabric: the compiled one's queues as plain SimPy, one event for each hop of a line.
 
-Short and readable, for small cases, teaching, and checking the compiled fabric, with which it must agree to the
-tick. It shares the table and the blocks' per-line decisions with it, and nothing else.
+Short and readable, for small cases, teaching, and checking the compiled fabric, with which it must agree to
+the tick. It shares the table and the blocks' per-line decisions with it, and nothing else.
 """
 
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
+from collections.abc import Callable
 
 import numpy as np
 import simpy
@@ -17,51 +16,20 @@ from numpy.typing import NDArray
 from hoppersim.blocks import l2
 from hoppersim.blocks.addresses import channel_of, home_partition, slice_in_partition
 from hoppersim.blocks.lrc import may_merge, may_open
-from hoppersim.blocks.tma import bytes_in_line, sectors_in_line
-from hoppersim.engine.interface import COPY, DEFAULT_MEMORY_LINES, LOAD, Destination, LogEntry, Transfer
+from hoppersim.engine.interface import (
+    COPY,
+    DEFAULT_MEMORY_LINES,
+    LOAD,
+    MULTICAST,
+    Destination,
+    LogEntry,
+    Transfer,
+)
 from hoppersim.engine.output import COUNTER_NAMES
-from hoppersim.engine.tables import SUBTICKS, make_tables
+from hoppersim.engine.reference_parts import Box, Line, collect, make_box
+from hoppersim.engine.tables import SUBTICKS, first_news, make_tables
 from hoppersim.machine import Machine
 from hoppersim.units import LINE_BYTES, SECTOR_BYTES, SECTORS_PER_LINE
-
-
-@dataclass(eq=False)
-class Box:
-    """A transfer under way: what every destination still waits for."""
-
-    transfer: Transfer
-    lines: list[tuple[int, int, int]]
-    waiting: list[int] = field(default_factory=list)
-    owed: list[int] = field(default_factory=list)
-
-
-@dataclass(eq=False)
-class Line:
-    """One line request and those that merged with it."""
-
-    box: Box
-    number: int
-    sectors: int
-    data: int
-    sm: int
-    index: int = 0
-    piece: int = 0
-    merged: list[Line] = field(default_factory=list)
-    readers: int = 1
-    is_open: bool = False
-
-
-def box_walk(transfer: Transfer) -> Iterator[tuple[int, int, int]]:
-    """Yield (line, sectors, bytes) of a box in order: the innermost outer dimension varies first."""
-    counts, strides = transfer.counts, transfer.strides
-    for i3 in range(counts[3]):
-        for i2 in range(counts[2]):
-            for i1 in range(counts[1]):
-                for i0 in range(counts[0]):
-                    offset = i0 * strides[0] + i1 * strides[1] + i2 * strides[2] + i3 * strides[3]
-                    row, size = transfer.address + offset, transfer.row_bytes
-                    for line in range(row // LINE_BYTES, (row + size - 1) // LINE_BYTES + 1):
-                        yield line, sectors_in_line(row, size, line), bytes_in_line(row, size, line)
 
 
 class ReferenceFabric:
@@ -77,10 +45,12 @@ class ReferenceFabric:
         Lines of the address space; no transfer may reach beyond.
     """
 
-    def __init__(self, machine: Machine, granular: bool = False, memory_lines: int = DEFAULT_MEMORY_LINES) -> None:
+    def __init__(
+        self, machine: Machine, granular: bool = False, memory_lines: int = DEFAULT_MEMORY_LINES
+    ) -> None:
         self.tables = make_tables(machine, granular)
         self.lookahead = min(self.tables.launch, self.tables.copy_launch)
-        self.latest_unknown = self.tables.completion
+        self.latest_unknown = first_news(self.tables)
         self.frontier = 0
         self.lines = 0
         self._env = simpy.Environment()
@@ -92,7 +62,9 @@ class ReferenceFabric:
         self._busy = [0] * self.tables.servers
         self._queues: dict[int, deque[Box]] = {}
         self._ready: dict[int, int] = {}
-        self._open: dict[int, dict[tuple[int, int], Line]] = {piece: {} for piece in range(self.tables.slices)}
+        self._open: dict[int, dict[tuple[int, int], Line]] = {
+            piece: {} for piece in range(self.tables.slices)
+        }
         self._misses: dict[tuple[int, int], list[tuple[str, Line]]] = {}
         self._log: list[LogEntry] = []
         self._count: dict[str, dict[int, int]] = {name: {} for name in COUNTER_NAMES}
@@ -109,10 +81,8 @@ class ReferenceFabric:
         """Take transfers in order of (tick, order)."""
         t = self.tables
         for transfer in transfers:
-            box = Box(transfer, list(box_walk(transfer)))
-            box.waiting = [len(box.lines)] * len(transfer.destinations)
-            box.owed = [transfer.bytes] * len(transfer.destinations)
-            load = transfer.kind == LOAD
+            box = make_box(transfer)
+            load = transfer.kind in (LOAD, MULTICAST)
             queue = transfer.sm if load else t.sms + transfer.sm
             start = transfer.tick + (t.launch if load else t.copy_launch)
             waiting = self._queues.setdefault(queue, deque())
@@ -142,21 +112,7 @@ class ReferenceFabric:
 
     def counters(self) -> dict[str, NDArray[np.int64]]:
         """Counters so far, by block name, one value for each unit."""
-        t = self.tables
-        units = {"tma": t.sms, "sm": t.sms, "lrc": t.slices, "gpc": t.gpcs, "l2": t.slices, "hbm": t.channels}
-        result = {}
-        for name in (name for name in COUNTER_NAMES if not name.startswith("busy.")):
-            result[name] = np.zeros(units[name.split(".")[0]], dtype=np.int64)
-            for unit, value in self._count[name].items():
-                result[name][unit] = value
-        first = (t.slice_server, t.fabric_server, t.hbm_server, t.gpc_server, t.sm_server,
-                 t.copy_server, t.servers)  # fmt: skip
-        for name, start, end in zip(
-            ("slice", "fabric", "hbm", "gpc", "sm", "dsmem"), first[:-1], first[1:], strict=True
-        ):
-            result[f"busy.{name}"] = np.array(self._busy[start:end], dtype=np.int64) // SUBTICKS
-        result["busy.tma"] = result["tma.lines"] * t.line_interval
-        return result
+        return collect(self.tables, self._count, self._busy)
 
     def _hop(self, tick: int, port: int, arrive: Callable[[int], None]) -> None:
         """Let something arrive at a tick; within it the order is that of the upstream ports."""
@@ -221,17 +177,19 @@ class ReferenceFabric:
         t = self.tables
         self.lines += 1
         self._add("tma.lines", line.sm, 1)
-        self._add("tma.multicast_lines", line.sm, int(len(line.box.transfer.destinations) > 1))
+        self._add("tma.multicast_lines", line.sm, int(line.box.transfer.kind == MULTICAST))
         first = int(t.partition_of_gpc[t.gpc_of[line.sm]]) * t.slices_per_partition
         line.piece = first + slice_in_partition(line.number, t.slices_per_partition)
-        self._hop(now + int(t.to_slice[line.sm, line.piece]), line.sm, lambda tick: self._coalesce(line, tick))
+        self._hop(
+            now + int(t.to_slice[line.sm, line.piece]), line.sm, lambda tick: self._coalesce(line, tick)
+        )
 
     def _coalesce(self, line: Line, now: int) -> None:
         """Let the line join one that is under way, or have it looked up."""
         t, entries, key = self.tables, self._open[line.piece], (line.number, line.sectors)
         self._add("lrc.requests", line.piece, 1)
         shares_look_up = False
-        if t.lrc_enabled and len(line.box.transfer.destinations) == 1:
+        if t.lrc_enabled and line.box.transfer.kind == LOAD:
             entry = entries.get(key)
             if entry is not None and not may_merge(entry.readers, t.lrc_max_merged):
                 self._close(entry)
@@ -300,7 +258,9 @@ class ReferenceFabric:
         def read(tick: int) -> None:
             leave = self._serve(t.hbm_server + channel, tick, t.hbm_service[SECTORS_PER_LINE])
             self._add("hbm.bytes_read", channel, LINE_BYTES)
-            self._hop(leave + t.from_hbm, t.hbm_server + channel, lambda late: self._fill(number, piece, late))
+            self._hop(
+                leave + t.from_hbm, t.hbm_server + channel, lambda late: self._fill(number, piece, late)
+            )
 
         self._hop(now + t.to_hbm, t.slice_server + piece, read)
 
@@ -330,7 +290,9 @@ class ReferenceFabric:
 
     def _open_exit(self, piece: int, ready: int) -> None:
         server = self.tables.slice_server + piece
-        self._hop(max(ready, -(-self._free[server] // SUBTICKS)), server, lambda tick: self._exit(piece, tick))
+        self._hop(
+            max(ready, -(-self._free[server] // SUBTICKS)), server, lambda tick: self._exit(piece, tick)
+        )
 
     def _exit(self, piece: int, now: int) -> None:
         """The first response leaves the slice as soon as the ports of all GPCs that read it have room."""
@@ -361,9 +323,11 @@ class ReferenceFabric:
             self._busy[port] += service
             self._add("gpc.bytes_in", gpc, line.sectors * SECTOR_BYTES)
             ports[gpc] = -(-self._free[port] // SUBTICKS)
+        alone = len(readers) == 1 and line.box.transfer.kind == LOAD
+        extra = t.to_sm if alone else t.to_sm + t.fan_out
         for reader in readers:
             gpc = int(t.gpc_of[reader.sm])
-            arrival = ports[gpc] + int(t.from_slice[reader.sm, line.piece]) + t.to_sm
+            arrival = ports[gpc] + int(t.from_slice[reader.sm, line.piece]) + extra
             self._branch(reader, gpc, slice_server, arrival)
 
     def _write(self, line: Line, now: int) -> None:
@@ -391,7 +355,7 @@ class ReferenceFabric:
         if transfer.kind == COPY:
             self._add("sm.bytes_in_dsmem", line.sm, line.data)
         else:
-            name = "sm.bytes_in_multicast" if len(transfer.destinations) > 1 else "sm.bytes_in_self"
+            name = "sm.bytes_in_multicast" if transfer.kind == MULTICAST else "sm.bytes_in_self"
             self._add(name, line.sm, line.sectors * SECTOR_BYTES)
         self._deliver(line, leave + t.completion)
 
@@ -405,5 +369,3 @@ class ReferenceFabric:
         amount = box.owed[index] if last else line.data
         box.owed[index] -= amount
         self._log.append(LogEntry(tick, box.transfer.destinations[index].barrier, 0, amount))
-
-

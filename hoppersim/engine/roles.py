@@ -66,6 +66,7 @@ class RoleRun:
         self.flow = cta.flow
         self.clockwork = cta.flow.clockwork
         self.env = self.clockwork.env
+        self.who = f"rank {cta.rank} {role.name}"
         self.order = (cta.sm << 20) | (cta.slot << 12) | slot
         self.debt = 0
         self.loops: dict[str, int] = {}

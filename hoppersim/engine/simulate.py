@@ -22,7 +22,6 @@ from hoppersim.engine.watch import Watch
 from hoppersim.engine.watched import WatchedSteps
 from hoppersim.errors import HopperSimError, InputError, InternalError
 from hoppersim.machine import AddressMap, Machine
-from hoppersim.program.balance import bytes_balance
 from hoppersim.program.work import Flow, Work
 from hoppersim.units import LINE_BYTES, TICKS_PER_CYCLE
 
@@ -62,7 +61,7 @@ def simulate_raw(
     work: Work,
     fabric: str = "compiled",
     max_cycles: float | None = None,
-    granular: bool | None = None,
+    granular: bool = False,
     extras: tuple[Extra, ...] = (),
     watch: bool | Literal["all"] = True,
 ) -> RunOutput:
@@ -79,8 +78,8 @@ def simulate_raw(
     max_cycles
         Give up after that many SM cycles.
     granular
-        Count the bytes of every line at its barrier, which matters only to programs whose byte totals are
-        wrong; None does so for those.
+        Count the bytes of every line at its barrier as it lands. Silicon counts those of a box in one piece,
+        as is the default here.
     extras
         Functions that add processes of the caller's own to the SimPy environment.
     watch
@@ -102,13 +101,13 @@ def simulate_raw(
     """
     began = perf_counter()
     addresses = _lay_out(work)
-    by_line = not bytes_balance(work) if granular is None else granular
-    carrier = make_fabric(machine, fabric, by_line, -(-addresses.end // LINE_BYTES))
+    carrier = make_fabric(machine, fabric, granular, -(-addresses.end // LINE_BYTES))
     clockwork = Clockwork(carrier)
     findings = Findings()
     steps = WatchedSteps(Watch(findings, whole=watch == "all")) if watch else None
     runs = [
-        _prepare(machine, clockwork, addresses, index, flow, findings, steps) for index, flow in enumerate(work.flows)
+        _prepare(machine, clockwork, addresses, index, flow, findings, steps)
+        for index, flow in enumerate(work.flows)
     ]
     for extra in extras:
         extra(clockwork.env)
@@ -131,15 +130,6 @@ def simulate_raw(
         barriers=tuple(barrier_states(clockwork, ctas)) if hung else (),
         findings=found,
         hazards=tuple(map(str, found)),
-    )
-
-
-def _lay_out(work: Work) -> AddressMap:
-    """Give every flow's allocations addresses of their own."""
-    return AddressMap.place(
-        (f"{index}:{item.name}", item.bytes, item.base)
-        for index, flow in enumerate(work.flows)
-        for item in flow.launch.allocations
     )
 
 

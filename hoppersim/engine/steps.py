@@ -7,7 +7,7 @@ from typing import Any
 
 from hoppersim.engine.context import EXITED, NOT_STARTED, Cta
 from hoppersim.engine.findings import AFTER_EXIT, BEFORE_START, NO_SUCH_RANK, Access
-from hoppersim.engine.interface import COPY, LOAD, STORE, Destination, Transfer
+from hoppersim.engine.interface import COPY, LOAD, MULTICAST, STORE, Destination, Transfer
 from hoppersim.engine.roles import RoleExit, RoleRun, Step, Waiting
 from hoppersim.program import operations as op
 from hoppersim.program.boxes import box_lines
@@ -63,10 +63,6 @@ def _party(
     return Access(cta.flow.index, cta.cluster, cta.rank, cta.sm, role, what, iteration, start, start)
 
 
-def _who(run: RoleRun) -> str:
-    return f"rank {run.cta.rank} {run.role.name}"
-
-
 def bind_wait(run: RoleRun, operation: op.Wait, notice: Callable[[int, int], None] | None = None) -> Step:
     """Turn a wait into a step; `notice` is called with barrier and parity when it has passed."""
     stages = run.flow.flow.program.barrier(operation.barrier).stages
@@ -111,12 +107,12 @@ def _bind_arrive(run: RoleRun, operation: op.Arrive) -> Step:
     stages = run.flow.flow.program.barrier(operation.barrier).stages
     stage, ranks = run.stage_of(stages), run.ranks(operation.to)
     issue, effect = run.cost(operation, "issue"), run.cost(operation, "effect")
-    name, who = operation.barrier, _who(run)
+    name = operation.barrier
 
     def step() -> None:
         for rank in ranks():
             run.debt += issue
-            _post(run, rank, name, stage(), effect, 1, 0, who)
+            _post(run, rank, name, stage(), effect, 1, 0)
 
     return False, step
 
@@ -125,21 +121,21 @@ def _bind_expect(run: RoleRun, operation: op.ExpectTx) -> Step:
     stages = run.flow.flow.program.barrier(operation.barrier).stages
     stage, ranks, count = run.stage_of(stages), run.ranks(operation.to), run.value(operation.bytes)
     issue, arrivals = run.cost(operation, "issue"), int(operation.arrive)
-    name, who = operation.barrier, _who(run)
+    name = operation.barrier
 
     def step() -> None:
         for rank in ranks():
             run.debt += issue
-            _post(run, rank, name, stage(), 0, arrivals, -count(), who)
+            _post(run, rank, name, stage(), 0, arrivals, -count())
 
     return False, step
 
 
-def _post(run: RoleRun, rank: int, name: str, stage: int, effect: int, arrivals: int, data: int, who: str) -> None:
+def _post(run: RoleRun, rank: int, name: str, stage: int, effect: int, arrivals: int, data: int) -> None:
     target = _reach(run, rank, "a barrier operation")
     if target is not None:
         delay = effect + run.path_to(target.sm)
-        run.clockwork.post(target.barriers[name][stage], run.time + max(1, delay), arrivals, data, who)
+        run.clockwork.post(target.barriers[name][stage], run.time + max(1, delay), arrivals, data, run.who)
 
 
 def _bind_load(run: RoleRun, operation: op.TmaLoad) -> Step:
@@ -150,6 +146,7 @@ def _bind_load(run: RoleRun, operation: op.TmaLoad) -> Step:
     stage = run.stage_of(program.barrier(operation.barrier).stages)
     ranks, issue = run.ranks(operation.mask), run.cost(operation, "issue")
     name, size = operation.barrier, tensor.box_bytes
+    kind = LOAD if operation.mask is None else MULTICAST
     known: dict[tuple[int, ...], Any] = {}
 
     def step() -> None:
@@ -167,7 +164,7 @@ def _bind_load(run: RoleRun, operation: op.TmaLoad) -> Step:
             _deliver_nothing(run, reach, size)
         elif reach:
             run.clockwork.inject(
-                Transfer(run.time, LOAD, run.cta.sm, run.order, reach, box.address, box.row_bytes, box.counts,
+                Transfer(run.time, kind, run.cta.sm, run.order, reach, box.address, box.row_bytes, box.counts,
                          box.strides, size)
             )  # fmt: skip
 
@@ -192,7 +189,9 @@ def _bind_copy(run: RoleRun, operation: op.BulkCopy) -> Step:
         if target is not None:
             reach = (Destination(target.sm, target.barrier(operation.barrier, stage())),)
             run.clockwork.inject(
-                Transfer(run.time, COPY, run.cta.sm, run.order, reach, 0, operation.bytes, bytes=operation.bytes)
+                Transfer(
+                    run.time, COPY, run.cta.sm, run.order, reach, 0, operation.bytes, bytes=operation.bytes
+                )
             )
 
     return False, step
@@ -223,7 +222,7 @@ def _bind_store(run: RoleRun, operation: op.TmaStore) -> Step:
             return
         group = run.clockwork.add_barrier(1)
         count = box.row_bytes * box.counts[0] * box.counts[1] * box.counts[2] * box.counts[3]
-        run.clockwork.post(group, run.time, 1, -count, _who(run))
+        run.clockwork.post(group, run.time, 1, -count, run.who)
         run.groups.append(group)
         run.clockwork.inject(
             Transfer(run.time, STORE, run.cta.sm, run.order, (Destination(run.cta.sm, group),), box.address,
@@ -280,10 +279,10 @@ def _bind_local_read(run: RoleRun, operation: op.LocalRead) -> Step:
 
 
 def _bind_compute(run: RoleRun, operation: op.Compute) -> Step:
-    cycles = run.value(operation.cycles)
+    cycles, issue = run.value(operation.cycles), run.cost(operation, "issue")
 
     def step() -> None:
-        run.debt += cycles() * TICKS_PER_CYCLE
+        run.debt += cycles() * TICKS_PER_CYCLE + issue
 
     return False, step
 
@@ -373,4 +372,3 @@ _BINDERS: dict[type, Callable[[RoleRun, Any], Step]] = {
     op.Exit: _bind_exit,
     op.For: _bind_for,
 }
-

@@ -1,7 +1,7 @@
 """The table that both fabrics run: servers, service times, latencies and sizes, in ticks.
 
-A server's time is kept in `SUBTICKS` parts of a tick, so that a service of 50.57 ticks keeps its rate exactly;
-what leaves a server does so at the next whole tick.
+A server's time is kept in `SUBTICKS` parts of a tick, so that a service of 50.57 ticks keeps its rate
+exactly; what leaves a server does so at the next whole tick.
 """
 
 from __future__ import annotations
@@ -66,11 +66,14 @@ class Tables(NamedTuple):
     granular: int
     port_lines: int
     access: int
+    fan_out: int
 
 
 def _service(bytes_per_cycle: float) -> Ints:
     per_sector = SECTOR_BYTES / bytes_per_cycle * TICKS_PER_CYCLE * SUBTICKS
-    return np.array([max(1, round(per_sector * count)) for count in range(SECTORS_PER_LINE + 1)], dtype=np.int64)
+    return np.array(
+        [max(1, round(per_sector * count)) for count in range(SECTORS_PER_LINE + 1)], dtype=np.int64
+    )
 
 
 def _latency_tables(machine: Machine) -> tuple[Ints, Ints]:
@@ -83,7 +86,9 @@ def _latency_tables(machine: Machine) -> tuple[Ints, Ints]:
 
 def _services(machine: Machine) -> dict[str, Ints]:
     spec = machine.spec
-    hbm_rate = spec.hbm.bytes_per_second * spec.hbm.efficiency / (spec.clocks.sm_ghz * 1e9) / spec.hbm.channels
+    hbm_rate = (
+        spec.hbm.bytes_per_second * spec.hbm.efficiency / (spec.clocks.sm_ghz * 1e9) / spec.hbm.channels
+    )
     return {
         "slice_service": _service(spec.l2.slice_bytes_per_l2_cycle * spec.clocks.l2_ratio),
         "fabric_service": _service(spec.l2.fabric_bytes_per_cycle),
@@ -92,6 +97,14 @@ def _services(machine: Machine) -> dict[str, Ints]:
         "sm_service": _service(spec.xbar.sm_bytes_per_cycle),
         "copy_service": _service(spec.fabric.sm_bytes_per_cycle),
     }
+
+
+def first_news(tables: Tables) -> int:
+    """Ticks from an event of the fabric to the earliest log entry that it may cause.
+
+    A line that reaches an SM is logged after the completion latency, a stored one after its way back.
+    """
+    return min(tables.completion, int(tables.from_slice.min()))
 
 
 def make_tables(machine: Machine, granular: bool = False) -> Tables:
@@ -111,7 +124,9 @@ def make_tables(machine: Machine, granular: bool = False) -> Tables:
     counts = (spec.l2.slices, 2, spec.hbm.channels, gpcs, sms, sms)
     first = np.concatenate(([0], np.cumsum(counts))).tolist()
     there, back = _latency_tables(machine)
-    pair = np.maximum(1, np.rint((spec.fabric.latency + machine.pair_latency) * TICKS_PER_CYCLE)).astype(np.int64)
+    pair = np.maximum(1, np.rint((spec.fabric.latency + machine.pair_latency) * TICKS_PER_CYCLE)).astype(
+        np.int64
+    )
     hbm_ticks = to_ticks(spec.hbm.latency)
     return Tables(
         sms=sms, gpcs=gpcs, slices=spec.l2.slices, partitions=spec.l2.partitions,
@@ -124,8 +139,9 @@ def make_tables(machine: Machine, granular: bool = False) -> Tables:
         box_interval=round(spec.tma.box_interval * TICKS_PER_CYCLE),
         to_slice=there, from_slice=back, fabric_latency=to_ticks(spec.l2.fabric_latency),
         to_hbm=max(1, hbm_ticks // 2), from_hbm=max(1, hbm_ticks - hbm_ticks // 2),
-        to_sm=to_ticks(spec.xbar.response_latency), completion=to_ticks(spec.tma.completion_latency), pair=pair,
-        copy_launch=to_ticks(spec.tma.launch_latency),
+        to_sm=to_ticks(spec.xbar.response_latency), completion=to_ticks(spec.tma.completion_latency),
+        pair=pair, copy_launch=to_ticks(spec.tma.launch_latency),
         lrc_enabled=spec.lrc.enabled, lrc_entries=spec.lrc.entries, lrc_max_merged=spec.lrc.max_merged,
-        granular=int(granular), port_lines=spec.xbar.port_lines, access=to_ticks(spec.l2.access_latency), **_services(machine),
+        granular=int(granular), port_lines=spec.xbar.port_lines, access=to_ticks(spec.l2.access_latency),
+        fan_out=round(spec.lrc.fan_out_latency * TICKS_PER_CYCLE), **_services(machine),
     )  # fmt: skip

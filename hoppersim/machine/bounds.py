@@ -1,9 +1,10 @@
 """The closed-form bound: no run can be faster than the smallest capacity over load of any port.
 
 Load follows the fixed routes and an even address hash. A multicast counts once above its branch, which lies
-behind the GPC port. Unicast rows that share data may be merged by a GPC's coalescer: `cycles` assumes that
-all of them are, as far as an entry may serve several requests; `cycles_unmerged` assumes that none is.
-Latency, queues, uneven hashing and what software costs are left out.
+behind the GPC port. Unicast rows that share data may be merged in front of the slices of a partition, and
+then pass the port of each GPC once: `cycles` assumes that all of them are, as far as an entry may serve
+several requests; `cycles_unmerged` assumes that none is. Latency, queues, uneven hashing and what software
+costs are left out.
 """
 
 from __future__ import annotations
@@ -173,11 +174,11 @@ def _add_above_branch(loads: _Loads, row: TrafficRow, route: Route, gpc: int) ->
         else:
             reader = None if port == DRAM else slices
             loads.add_once(port, dram_bytes * route.share, (row.shared, route.home, reader))
-    for port, reader in ((slices, slices), (gpc_port, gpc)):
+    for port, group in ((slices, slices), (gpc_port, gpc)):
         if row.shared is None or len(row.destinations) > 1:
             loads.add(port, row.bytes * route.share)
         else:
-            loads.add_mergeable(port, row.bytes * route.share, (row.shared, route.home, reader))
+            loads.add_mergeable(port, row.bytes * route.share, (row.shared, route.home, group))
 
 
 def _check(machine: Machine, number: int, row: TrafficRow) -> None:

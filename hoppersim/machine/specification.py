@@ -59,6 +59,7 @@ class Lrc(_Section, frozen=True):
 
     enabled: Annotated[int, _unit("flag", "1: merge reads of one line by several SMs", ge=0, le=1)]
     entries: Annotated[int, _unit("line", "lines of a slice that others can join", ge=1)]
+    fan_out_latency: Annotated[float, _unit("cycle", "what a response to several SMs takes longer", ge=0)]
     max_merged: Annotated[
         int, _unit("request", "requests that one entry can serve, the first included", ge=1)
     ]
@@ -71,7 +72,9 @@ class Xbar(_Section, frozen=True):
     gpc_bytes_per_cycle: Annotated[float, _unit("B/cycle", "what one GPC takes in from the L2", gt=0)]
     sm_bytes_per_cycle: Annotated[float, _unit("B/cycle", "what one SM takes in", gt=0)]
     response_latency: Annotated[float, _unit("cycle", "GPC port to SM ingress", gt=0)]
-    port_lines: Annotated[int, _unit("line", "responses that wait at a GPC port before slices are held up", ge=1)]
+    port_lines: Annotated[
+        int, _unit("line", "responses that wait at a GPC port before slices are held up", ge=1)
+    ]
 
 
 class L2(_Section, frozen=True):
@@ -81,7 +84,9 @@ class L2(_Section, frozen=True):
     partitions: Annotated[int, _unit("partition", "partitions of the L2", ge=1, le=2)]
     bytes: Annotated[int, _unit("B", "capacity of the whole L2", ge=4096)]
     slice_bytes_per_l2_cycle: Annotated[float, _unit("B/L2 cycle", "what one slice delivers", gt=0)]
-    latency: Annotated[float, _unit("cycle", "TMA request to slice and back to the GPC port, mean, hit", gt=0)]
+    latency: Annotated[
+        float, _unit("cycle", "TMA request to slice and back to the GPC port, mean, hit", gt=0)
+    ]
     access_latency: Annotated[float, _unit("cycle", "of that, from the slice's look-up to its data", gt=0)]
     fabric_bytes_per_cycle: Annotated[float, _unit("B/cycle", "between the partitions, each way", gt=0)]
     fabric_latency: Annotated[float, _unit("cycle", "one partition to the other", gt=0)]
@@ -101,7 +106,6 @@ class ClusterFabric(_Section, frozen=True):
 
     latency: Annotated[float, _unit("cycle", "one way, SM to SM", gt=0)]
     sm_bytes_per_cycle: Annotated[float, _unit("B/cycle", "what one SM sends", gt=0)]
-    sync_latency: Annotated[float, _unit("cycle", "last arrival at a cluster barrier to the release", gt=0)]
 
 
 class Smem(_Section, frozen=True):

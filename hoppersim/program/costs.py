@@ -63,7 +63,8 @@ def all_keys() -> tuple[str, ...]:
         keys += [f"expect_tx.{width}.{place}.issue" for place in ("local", "remote")]
         keys += [f"tma_load.{width}.{form}.issue" for form in ("self", "multicast")]
         keys += [
-            f"{name}.{width}.issue" for name in ("loop", "tma_store", "store_wait", "bulk_copy", "st_async")
+            f"{name}.{width}.issue"
+            for name in ("loop", "compute", "tma_store", "store_wait", "bulk_copy", "st_async")
         ]
         keys += [f"{name}.{width}.issue" for name in ("remote_ld", "remote_st", "local_read")]
     keys += [

@@ -1,0 +1,1 @@
+"""Measurement plans: for each question, the points that answer it."""

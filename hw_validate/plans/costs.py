@@ -1,8 +1,9 @@
 """What operations cost the thread that performs them: slopes inside real loops.
 
-Two hypotheses: costs of single operations add up to a loop, or they overlap with what stands beside them. A loop
-with k extra copies of an operation, k = 0, 4, 8, tells them apart: its time is a straight line in k, and the slope
-is the cost. Copies act on a barrier of their own that can never complete, so they change nothing else.
+Two hypotheses: costs of single operations add up to a loop, or they overlap with what stands beside them. A
+loop with k extra copies of an operation, k = 0, 4, 8, tells them apart: its time is a straight line in k,
+and the slope is the cost. Copies act on a barrier of their own that can never complete, so they change
+nothing else.
 """
 
 from __future__ import annotations
@@ -148,7 +149,13 @@ def _loads() -> Iterator[Point]:
                     maps=(TensorMap("tiles", "data", (64, 8), (64, 1)),),
                 )  # fmt: skip
                 form = "self" if mask is None else f"multicast{cluster}"
-                tags = {"kind": "issue", "form": form, "width": width, "copies": copies, "trips": 64}
+                tags: dict[str, object] = {
+                    "kind": "issue",
+                    "form": form,
+                    "width": width,
+                    "copies": copies,
+                    "trips": 64,
+                }
                 yield _point(program, cluster, f"issue_{form}_{width}_{copies}", tags, 1024)
 
 
@@ -164,9 +171,10 @@ def latency_point(rows: int, memory: str = "l2") -> Point:
     boxes, ctas = 4, 132
     tile = TmaLoad("tiles", (0, Affine(cluster=boxes * 256, loops={"i": 256})), "tile", "full")
     body = (ExpectTx("full", rows * 128), tile, Stamp("issued"), Wait("full"), Stamp("arrived"))
+    tiles = TensorMap("tiles", "data", (64, ctas * boxes * 256), (64, rows))
     program = Program(
         "latency", roles=(Role("role", (For(boxes, body, 1, "i"),)),), buffers=(Buffer("tile", 32768),),
-        barriers=(Barrier("full", 1),), maps=(TensorMap("tiles", "data", (64, ctas * boxes * 256), (64, rows)),),
+        barriers=(Barrier("full", 1),), maps=(tiles,),
     )  # fmt: skip
     launch = Launch(
         (Allocation("data", ctas * boxes * 32768),),

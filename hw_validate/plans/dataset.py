@@ -11,7 +11,7 @@ from typing import Any
 
 from hoppersim.errors import InputError
 from hoppersim.program.builders import article_multicast, article_unicast, dsmem_pull, dsmem_push
-from hoppersim.program.cases import Case, check_case
+from hoppersim.program.cases import Case, Mode, check_case
 from hoppersim.program.work import SmSet, Work
 from hw_validate.bundle import Point
 from hw_validate.plans.structure import MIB, point
@@ -19,7 +19,7 @@ from hw_validate.plans.structure import MIB, point
 SEED = 20261130
 CASES = 360
 MOST_SHARED = 200 * 1024
-MODES = ("unicast", "unicast_distinct", "multicast", "multicast_slices")
+MODES: tuple[Mode, ...] = ("unicast", "unicast_distinct", "multicast", "multicast_slices")
 COUNTED_SHARE = 0.16
 
 
@@ -37,7 +37,14 @@ def _case_points() -> Iterator[Point]:
         if case is None or case in seen:
             continue
         seen.add(case)
-        yield point(case, "dataset", repeats=7, verify=counted and case.memory == "l2", set_aside=aside_of(case, aside), counted=counted)
+        yield point(
+            case,
+            "dataset",
+            repeats=7,
+            verify=counted and case.memory == "l2",
+            set_aside=aside_of(case, aside),
+            counted=counted,
+        )
 
 
 def aside_of(case: Case, drawn: bool) -> str:
@@ -71,7 +78,9 @@ def _draw(source: random.Random) -> Case | None:
     elif kind == "sweep":
         fields["footprint"] = source.choice((8, 24)) * MIB
     iterations = 64 if rows >= 128 else 128 if rows >= 32 else 256
-    case = Case(mode, cluster, rows=rows, stages=stages, iterations=iterations, compute=compute, sms=sms, **fields)  # type: ignore[arg-type]
+    case = Case(
+        mode, cluster, rows=rows, stages=stages, iterations=iterations, compute=compute, sms=sms, **fields
+    )
     try:
         check_case(case)
     except InputError:
@@ -85,7 +94,9 @@ def _article() -> Iterator[Point]:
             for cluster in (2, 4):
                 work = build(pattern, iterations, cluster)  # type: ignore[arg-type]
                 tags = {"article": name, "pattern": pattern, "cluster": cluster, "iterations": iterations}
-                yield _plain(work, f"article_{name}_{pattern}_c{cluster}", "random" if cluster == 4 else "", tags)
+                yield _plain(
+                    work, f"article_{name}_{pattern}_c{cluster}", "random" if cluster == 4 else "", tags
+                )
 
 
 def _dsmem() -> Iterator[Point]:

@@ -1,8 +1,8 @@
 """How long the L2 request coalescer waits: two readers of one tile, a fixed time apart in every iteration.
 
-Two hypotheses: a line stays open while its read is under way (some 100 to 200 cycles on an idle chip), or it is
-held for a time of its own. The readers meet at a cluster sync before each tile, so they cannot drift; the share of
-sectors that the L2 reads once for both, against the time between them, tells.
+Two hypotheses: a line stays open while its read is under way (some 100 to 200 cycles on an idle chip), or
+it is held for a time of its own. The readers meet at a cluster sync before each tile, so they cannot drift;
+the share of sectors that the L2 reads once for both, against the time between them, tells.
 """
 
 from __future__ import annotations
@@ -37,7 +37,9 @@ def _work(cluster: int, rows: int, delay: int) -> Work:
         TmaLoad("tiles", (0, Affine(loops={"tile": rows})), "tile", "full"),
         Wait("full", Affine(loops={"tile": 1}, wrap=2)),
     )
-    bodies: dict[int, tuple[Operation, ...]] = {rank: (Sync("cluster", "relaxed"),) for rank in range(cluster)}
+    bodies: dict[int, tuple[Operation, ...]] = {
+        rank: (Sync("cluster", "relaxed"),) for rank in range(cluster)
+    }
     bodies[0] += load
     bodies[late] += (Compute(delay), *load) if delay else load
     roles = tuple(
@@ -48,4 +50,6 @@ def _work(cluster: int, rows: int, delay: int) -> Work:
         "lrc", roles, (Buffer("tile", rows * 128),), (Barrier("full", 1),),
         (TensorMap("tiles", "data", (64, REGION * rows), (64, rows)),),
     )  # fmt: skip
-    return Work((Flow(program, Launch((Allocation("data", REGION * rows * 128),), cluster, (cluster, 1, 1))),))
+    return Work(
+        (Flow(program, Launch((Allocation("data", REGION * rows * 128),), cluster, (cluster, 1, 1))),)
+    )

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from hoppersim.program.cases import Case
+from hoppersim.program.cases import Case, Mode
 from hw_validate.bundle import Point
 from hw_validate.plans.structure import point
 
 MIB = 2**20
-MODES = ("unicast_distinct", "unicast", "multicast", "multicast_slices")
+MODES: tuple[Mode, ...] = ("unicast_distinct", "unicast", "multicast", "multicast_slices")
 
 
 def points() -> list[Point]:
@@ -21,7 +21,7 @@ def _points() -> Iterator[Point]:
     for rows, stages in ((256, 4), (128, 4), (64, 4), (16, 4)):
         for mode in MODES:
             for cluster in (1, 2, 4, 8, 16):
-                case = Case(mode, cluster, rows=rows, stages=stages, iterations=128, pattern="sweep",  # type: ignore[arg-type]
+                case = Case(mode, cluster, rows=rows, stages=stages, iterations=128, pattern="sweep",
                             footprint=24 * MIB)  # fmt: skip
                 yield point(case, "scaling", repeats=7)
     for rows, stages in ((256, 4), (64, 8)):
@@ -29,5 +29,5 @@ def _points() -> Iterator[Point]:
             for cluster in (1, 2, 4, 8, 16):
                 case = Case(
                     mode, cluster, rows=rows, stages=stages, iterations=64, pattern="sweep", memory="hbm"
-                )  # type: ignore[arg-type]
+                )
                 yield point(case, "scaling_hbm", repeats=7)

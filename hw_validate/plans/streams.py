@@ -1,13 +1,14 @@
 """Private streams: every reader goes round and round over tiles that nobody else reads.
 
-A sweep over shared memory lets readers that lag behind each other merge in the L2 request coalescer, so it cannot
-tell a port from a merge. Here nothing can merge unless the program says so.
+A sweep over shared memory lets readers that lag behind each other merge in the L2 request coalescer, so it
+cannot tell a port from a merge. Here nothing can merge unless the program says so.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any
+from dataclasses import dataclass, field
+from typing import Any, Literal
 
 from msgspec.structs import replace
 
@@ -30,30 +31,44 @@ REGION = 8
 ROUNDS = 16
 
 
-def private_stream(
-    rows: int = 256, stages: int = 6, region: int = REGION, rounds: int = ROUNDS, cluster: int = 1,
-    sms: SmSet = SmSet(), grid: int | str = "fill", readers: int = 160, shared: bool = False, lines: int = 0,
-) -> Work:  # fmt: skip
-    """Let each CTA (with `shared`, each cluster) read its own `region` tiles `rounds` times.
+@dataclass(frozen=True)
+class Stream:
+    """Who reads what: each CTA (with `shared`, each cluster) its own `region` tiles `rounds` times.
 
     With `lines`, a tile is that many rows only, but lies as far from the next as a whole one.
     """
-    own = Affine(cluster=region * rows * (1 if shared else cluster), rank=0 if shared else region * rows,
-                 loops={"tile": rows})  # fmt: skip
-    count = (lines or rows) * 128
+
+    rows: int = 256
+    stages: int = 6
+    region: int = REGION
+    rounds: int = ROUNDS
+    cluster: int = 1
+    sms: SmSet = field(default_factory=SmSet)
+    grid: int | Literal["fill"] = "fill"
+    readers: int = 160
+    shared: bool = False
+    lines: int = 0
+
+
+def private_stream(stream: Stream) -> Work:
+    """Write the program and the launch of a stream."""
+    step, share = stream.region * stream.rows, 1 if stream.shared else stream.cluster
+    own = Affine(cluster=step * share, rank=0 if stream.shared else step, loops={"tile": stream.rows})
+    count = stream.lines or stream.rows
     load = TmaLoad("tiles", (0, own), "tile", "full")
-    producer: tuple[Operation, ...] = (Wait("free", "free"), ExpectTx("full", count), load)
+    producer: tuple[Operation, ...] = (Wait("free", "free"), ExpectTx("full", count * 128), load)
     consumer: tuple[Operation, ...] = (Wait("full"), Arrive("free"))
     roles = tuple(
-        Role(name, (For(rounds, (For(region, body, stages, "tile"),), 1, "round"),))
+        Role(name, (For(stream.rounds, (For(stream.region, body, stream.stages, "tile"),), 1, "round"),))
         for name, body in (("producer", producer), ("consumer", consumer))
     )
     program = Program(
-        "private stream", roles, (Buffer("tile", rows * 128, stages),),
-        (Barrier("full", 1, stages), Barrier("free", 1, stages)),
-        (TensorMap("tiles", "data", (64, readers * region * rows), (64, lines or rows)),),
+        "private stream", roles, (Buffer("tile", stream.rows * 128, stream.stages),),
+        (Barrier("full", 1, stream.stages), Barrier("free", 1, stream.stages)),
+        (TensorMap("tiles", "data", (64, stream.readers * step), (64, count)),),
     )  # fmt: skip
-    launch = Launch((Allocation("data", readers * region * rows * 128),), grid, (cluster, 1, 1), sms)  # type: ignore[arg-type]
+    memory = (Allocation("data", stream.readers * step * 128),)
+    launch = Launch(memory, stream.grid, (stream.cluster, 1, 1), stream.sms)
     return Work((Flow(program, launch),))
 
 
@@ -70,32 +85,32 @@ def _point(work: Work, experiment: str, **tags: Any) -> Point:
 def _neighbours() -> Iterator[Point]:
     for group in range(8):
         for lone in range(8, 14):
-            work = private_stream(sms=SmSet(gpcs=(group, lone)), rounds=8)
+            work = private_stream(Stream(sms=SmSet(gpcs=(group, lone)), rounds=8))
             yield _point(work, "private_neighbours", group=group, lone=lone)
     for group in range(8):
         for other in range(group + 1, 8):
-            work = private_stream(sms=SmSet(gpcs=(group, other)), rounds=8)
+            work = private_stream(Stream(sms=SmSet(gpcs=(group, other)), rounds=8))
             yield _point(work, "private_pairs", group=group, other=other)
 
 
 def _ports() -> Iterator[Point]:
     for group in (0, 1, 4, 5, 7):
         for count in (1, 2, 4, 6, 7, 8, 9, 10, 12, 14, 16):
-            work = private_stream(sms=SmSet(gpcs=(group,), per_gpc=count))
+            work = private_stream(Stream(sms=SmSet(gpcs=(group,), per_gpc=count)))
             yield _point(work, "private_port", group=group, count=count)
     for cluster in (2, 4, 8, 16):
-        work = private_stream(sms=SmSet(gpcs=(1,)), cluster=cluster)
+        work = private_stream(Stream(sms=SmSet(gpcs=(1,)), cluster=cluster))
         yield _point(work, "private_cluster", group=1, cluster=cluster)
 
 
 def _chip() -> Iterator[Point]:
     for count in (1, 2, 4, 5, 6, 8, 10, 12, 14, 16):
-        work = private_stream(sms=SmSet(gpcs=tuple(range(8)), per_gpc=count))
+        work = private_stream(Stream(sms=SmSet(gpcs=tuple(range(8)), per_gpc=count)))
         yield _point(work, "private_chip", count=count)
     for stages in (1, 2, 4, 6):
         for region in (1, 2, 4, 8):
             for rows in (256, 64):
-                work = private_stream(rows=rows, stages=stages, region=region, rounds=128 // region)
+                work = private_stream(Stream(rows=rows, stages=stages, region=region, rounds=128 // region))
                 yield _point(work, "private_all", stages=stages, region=region, rows=rows)
 
 
@@ -104,13 +119,13 @@ def _skew() -> Iterator[Point]:
     for name, kind in (("alone", {"grid": 2}), ("chip", {})):
         for skew in (0, 50, 100, 200, 300, 400, 600, 800, 1200, 1600, 2400, 4000):
             for stages in (1, 4):
-                work = private_stream(cluster=2, shared=True, stages=stages, rows=128, **kind)  # type: ignore[arg-type]
+                work = private_stream(Stream(cluster=2, shared=True, stages=stages, rows=128, **kind))  # type: ignore[arg-type]
                 flow = work.flows[0]
                 late = replace(flow, launch=replace(flow.launch, skew=Affine(rank=skew)))
                 yield _point(Work((late,)), "skew", where=name, skew=skew, stages=stages)
     for skew in (0, 100, 200, 400, 800, 1600):
         for place, gpcs in (("same_side", (1, 2)), ("other_side", (1, 4))):
-            work = private_stream(rows=128, stages=4, sms=SmSet(gpcs=gpcs, per_gpc=1), readers=2)
+            work = private_stream(Stream(rows=128, stages=4, sms=SmSet(gpcs=gpcs, per_gpc=1), readers=2))
             flow = work.flows[0]
             load_all = replace(flow, launch=replace(flow.launch, skew=Affine(cluster=skew)))
             same = _same_tiles(load_all)

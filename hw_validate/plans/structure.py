@@ -1,4 +1,4 @@
-"""Structure experiments: what limits where. The hypotheses that each separates stand in docs/hypotheses.md."""
+"""Structure experiments: what limits where; docs/hypotheses.md has the hypotheses that each separates."""
 
 from __future__ import annotations
 
@@ -13,7 +13,9 @@ from hw_validate.lower import Options
 MIB = 2**20
 
 
-def point(case: Case, experiment: str, idle: str = "gone", repeats: int = 5, verify: bool = False, **tags: Any) -> Point:
+def point(
+    case: Case, experiment: str, idle: str = "gone", repeats: int = 5, verify: bool = False, **tags: Any
+) -> Point:
     """Make a point of a case that says which experiment it belongs to."""
     fields = {"case": {name: getattr(case, name) for name in case.__struct_fields__ if name != "sms"}}
     fields["case"]["sms"] = {

@@ -6,7 +6,7 @@ import numpy as np
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from hoppersim.engine.interface import COPY, LOAD, STORE, Destination, LogEntry, Transfer
+from hoppersim.engine.interface import COPY, LOAD, MULTICAST, STORE, Destination, LogEntry, Transfer
 from hoppersim.engine.simulate import make_fabric
 from hoppersim.machine import Machine, load_machine
 
@@ -43,8 +43,8 @@ def traffic(draw: st.DrawFn) -> list[Transfer]:
         tick += draw(st.sampled_from([0, 0, 1, 300, 9000]))
         gpc = draw(st.integers(0, 1))
         sm = 4 * gpc + draw(st.integers(0, 3))
-        kind = draw(st.sampled_from([LOAD, LOAD, LOAD, COPY, STORE]))
-        ranks = draw(st.sets(st.integers(0, 3), min_size=1, max_size=4 if kind == LOAD else 1))
+        kind = draw(st.sampled_from([LOAD, LOAD, MULTICAST, MULTICAST, COPY, STORE]))
+        ranks = draw(st.sets(st.integers(0, 3), min_size=1, max_size=4 if kind == MULTICAST else 1))
         reach = tuple(Destination(4 * gpc + rank, 100 * number + rank) for rank in sorted(ranks))
         row = draw(st.sampled_from([16, 128, 208, 256]))
         counts = (draw(st.integers(1, 5)), draw(st.integers(1, 2)), 1, 1)
@@ -56,7 +56,9 @@ def traffic(draw: st.DrawFn) -> list[Transfer]:
     return transfers
 
 
-def _run(machine: Machine, fabric: str, transfers: list[Transfer], granular: bool) -> tuple[list[LogEntry], dict]:  # type: ignore[type-arg]
+def _run(
+    machine: Machine, fabric: str, transfers: list[Transfer], granular: bool
+) -> tuple[list[LogEntry], dict]:  # type: ignore[type-arg]
     carrier = make_fabric(machine, fabric, granular)
     carrier.warm(ALLOCATION // 128, ALLOCATION // 128 + 16)
     log: list[LogEntry] = []
@@ -97,4 +99,7 @@ def test_every_destination_gets_exactly_its_bytes(
         destination.barrier: transfer.bytes for transfer in transfers for destination in transfer.destinations
     }
     assert received == owed
-    assert counters["lrc.sectors_out"].sum() + counters["lrc.sectors_merged"].sum() >= counters["l2.sectors"].sum()
+    assert (
+        counters["lrc.sectors_out"].sum() + counters["lrc.sectors_merged"].sum()
+        >= counters["l2.sectors"].sum()
+    )

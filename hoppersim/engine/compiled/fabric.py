@@ -23,7 +23,7 @@ from hoppersim.engine.compiled import columns as c
 from hoppersim.engine.compiled.state import grow, make_state
 from hoppersim.engine.interface import COPY, DEFAULT_MEMORY_LINES, STORE, LogEntry, Transfer
 from hoppersim.engine.output import COUNTER_NAMES
-from hoppersim.engine.tables import SUBTICKS, Tables, make_tables
+from hoppersim.engine.tables import SUBTICKS, Tables, first_news, make_tables
 from hoppersim.errors import InternalError
 from hoppersim.machine import Machine
 
@@ -107,7 +107,7 @@ class CompiledFabric:
     ) -> None:
         self.tables: Tables = make_tables(machine, granular)
         self.lookahead = min(self.tables.launch, self.tables.copy_launch)
-        self.latest_unknown = self.tables.completion
+        self.latest_unknown = first_news(self.tables)
         self._state = make_state(machine, self.tables, memory_lines)
         self._kernel = load_kernel()
 

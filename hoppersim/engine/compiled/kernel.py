@@ -10,7 +10,7 @@ from hoppersim.blocks.tma import lines_of_row
 from hoppersim.engine.compiled import columns as c
 from hoppersim.engine.compiled import path
 from hoppersim.engine.compiled.calendar import look_ahead, open_bucket, schedule, take_packet
-from hoppersim.engine.interface import LOAD
+from hoppersim.engine.interface import LOAD, MULTICAST
 from hoppersim.units import LINE_BYTES
 
 PACKET_MARGIN = 64
@@ -109,7 +109,7 @@ def inject(t, s, values):
             reach[c.D_LINES] = lines
             reach[c.D_BYTES] = rec[c.R_BYTES]
             at += 2
-        queue = rec[c.R_SM] + (0 if rec[c.R_KIND] == LOAD else t.sms)
+        queue = rec[c.R_SM] + (0 if rec[c.R_KIND] == LOAD or rec[c.R_KIND] == MULTICAST else t.sms)
         _enqueue(t, s, r, queue)
 
 

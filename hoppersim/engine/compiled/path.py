@@ -21,7 +21,7 @@ from hoppersim.engine.compiled.calendar import (
     whole_tick,
 )
 from hoppersim.engine.compiled.prefetch import prefetch
-from hoppersim.engine.interface import COPY
+from hoppersim.engine.interface import COPY, LOAD, MULTICAST
 from hoppersim.engine.tables import SUBTICK_BITS
 from hoppersim.units import LINE_BYTES, SECTOR_BYTES, SECTORS_PER_LINE
 
@@ -38,7 +38,7 @@ def request(t, s, engine, now):
     packet.holds = 0
     s.scalars[c.LINES] += 1
     s.count[c.N_LINES, sm] += 1
-    s.count[c.N_MULTICAST, sm] += s.records[packet.record, c.R_DESTINATIONS] > 1
+    s.count[c.N_MULTICAST, sm] += s.records[packet.record, c.R_KIND] == MULTICAST
     first = t.partition_of_gpc[t.gpc_of[sm]] * t.slices_per_partition
     packet.piece = first + slice_in_partition(packet.line, t.slices_per_partition)
     schedule(s, p, now + t.to_slice[sm, packet.piece], sm, c.SLICE)
@@ -55,7 +55,7 @@ def at_slice(t, s, p, now):
     piece = packet.piece
     s.count[c.N_LRC, piece] += 1
     shares_look_up = False
-    if t.lrc_enabled and s.records[packet.record, c.R_DESTINATIONS] == 1:
+    if t.lrc_enabled and s.records[packet.record, c.R_KIND] == LOAD:
         entry = find(s, s.lrc_chain, piece, packet.line, packet.sectors)
         if entry >= 0 and not may_merge(s.packets[entry].readers, t.lrc_max_merged):
             close_entry(s, entry, piece)
@@ -164,6 +164,8 @@ def send_out(t, s, p, piece, now):
         at = s.packets[at].merged
     s.free_at[t.slice_server + piece] = start + t.slice_service[sectors]
     s.busy[t.slice_server + piece] += t.slice_service[sectors]
+    alone = s.packets[p].merged < 0 and s.records[s.packets[p].record, c.R_KIND] == LOAD
+    extra = t.to_sm if alone else t.to_sm + t.fan_out
     passed = 0
     at = p
     while at >= 0:
@@ -175,7 +177,7 @@ def send_out(t, s, p, piece, now):
             s.free_at[port] = max(s.free_at[port], start) + service
             s.busy[port] += service
             s.count[c.N_GPC, gpc] += sectors * SECTOR_BYTES
-        arrival = whole_tick(s.free_at[port]) + t.from_slice[s.packets[at].sm, piece] + t.to_sm
+        arrival = whole_tick(s.free_at[port]) + t.from_slice[s.packets[at].sm, piece] + extra
         branch(t, s, at, gpc, piece, arrival)
         at = after
 
@@ -323,7 +325,7 @@ def at_ingress(t, s, p, now):
     leave = serve(s, t.sm_server + sm, now, t.sm_service[packet.sectors])
     if s.records[r, c.R_KIND] == COPY:
         s.count[c.N_DSMEM_IN, sm] += packet.data
-    elif s.records[r, c.R_DESTINATIONS] > 1:
+    elif s.records[r, c.R_KIND] == MULTICAST:
         s.count[c.N_MULTICAST_BYTES, sm] += packet.sectors * SECTOR_BYTES
     else:
         s.count[c.N_SELF, sm] += packet.sectors * SECTOR_BYTES

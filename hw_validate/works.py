@@ -1,0 +1,56 @@
+"""Works by their hash: from the plans of this package, or built again from a point's tags."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from functools import cache
+from importlib import import_module
+from typing import NamedTuple
+
+from hoppersim.dataset import Point as Measured
+from hoppersim.dataset import rebuild_work
+from hoppersim.errors import InputError
+from hoppersim.program.canonical import work_hash
+from hoppersim.program.work import Work
+
+PLANS = ("dataset", "scaling", "lrc", "costs", "structure", "streams")
+CASES = "cases"
+"""What the plan of a point is called that is a case of its own."""
+
+
+class Planned(NamedTuple):
+    """One work of a plan."""
+
+    plan: str
+    work: Work
+
+
+@cache
+def planned_works() -> dict[str, Planned]:
+    """Give the works of all plans by their hash; a work of several plans belongs to the first."""
+    found: dict[str, Planned] = {}
+    for name in PLANS:
+        for point in import_module(f"hw_validate.plans.{name}").points():
+            found.setdefault(work_hash(point.work), Planned(name, point.work))
+    return found
+
+
+def works_of(points: Iterable[Measured]) -> dict[str, Work]:
+    """Give the works of measured points by their hash.
+
+    Raises
+    ------
+    InputError
+        If a point's tags give another work than the one that was measured, or no plan has it.
+    """
+    found: dict[str, Work] = {}
+    for point in points:
+        if point.hash in found:
+            continue
+        work = rebuild_work(point.tags)
+        if work is None and point.hash in planned_works():
+            work = planned_works()[point.hash].work
+        if work is None or work_hash(work) != point.hash:
+            raise InputError(point.label, point.hash[:16], "no case and no plan of this version is that work")
+        found[point.hash] = work
+    return found
