@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json as json_format
 import subprocess
 import sys
 from collections.abc import Sequence
@@ -11,11 +10,10 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from hoppersim.errors import EXIT_TOLERANCE, HopperSimError, InputError
+from hoppersim.errors import HopperSimError, InputError
 
 if TYPE_CHECKING:
     from hw_validate.bundle import Point
-    from hw_validate.compare import Pair
 
 RUNNER = Path(__file__).resolve().with_name("runner.py")
 app = typer.Typer(
@@ -91,7 +89,17 @@ def run(
 
 @app.command()
 def compare(
-    measured: Annotated[Path, typer.Argument(help="Rows of a run.")],
+    measured: Annotated[
+        Path | None, typer.Argument(help="Rows of a run; none: the shipped dataset.", show_default=False)
+    ] = None,
+    points: Annotated[
+        str,
+        typer.Option("--points", metavar="WHICH", help="Of the dataset: set-aside, training, scaling, all."),
+    ] = "training",
+    only: Annotated[str, typer.Option("--only", metavar="REGEX", help="Labels that match only.")] = "",
+    run_name: Annotated[
+        str, typer.Option("--run", metavar="NAME", help="Run of the dataset.", show_default="the first")
+    ] = "",
     plan: Annotated[
         Path | None,
         typer.Option("--plan", metavar="FILE", help="plan.json of the bundle.", show_default="beside it"),
@@ -101,35 +109,77 @@ def compare(
         list[str] | None,
         typer.Option("--set", "-s", metavar="PATH=VALUE", help="Change one number; repeatable."),
     ] = None,
+    jobs: Annotated[
+        int | None, typer.Option("--jobs", "-j", metavar="N", help="Processes.", show_default="one a core")
+    ] = None,
     tolerance: Annotated[
         float | None,
         typer.Option("--tolerance", metavar="X", help="Exit code 5 if the median error is larger."),
     ] = None,
-    json: Annotated[bool, typer.Option("--json", help="Print JSON instead of a table.")] = False,
+    write: Annotated[bool, typer.Option("--write", help="Keep the scores in the shipped dataset.")] = False,
+    readme: Annotated[
+        Path | None, typer.Option("--readme", metavar="FILE", help="Rewrite its table from the kept scores.")
+    ] = None,
+    csv: Annotated[Path | None, typer.Option("--csv", metavar="FILE", help="Write a line a point.")] = None,
+    json: Annotated[bool, typer.Option("--json", help="Print JSON instead of tables.")] = False,
 ) -> None:
     """Simulate what was measured and show both times, with (simulated - measured) / the smaller as error.
 
+    Simulations are kept, so an interrupted comparison goes on where it was. Looks at the score of points set
+    aside are logged with the dataset of a source checkout.
+
     Examples:
+
+      python -m hw_validate compare --points training -j 4
+
+      python -m hw_validate compare --write --readme README.md
 
       python -m hw_validate compare measured.jsonl --tolerance 0.1
     """
-    from hoppersim import load_machine, simulate
-    from hw_validate.compare import pairs, read_rows, read_works, score
+    from hw_validate.compare_command import Wanted, compare_dataset, compare_rows, rewrite_readme
+    from hw_validate.compare_run import Request
 
-    machine = load_machine(preset, settings or ())
-    rows, works = read_rows(measured), read_works(plan or bundle_beside(measured) / "plan.json")
-    found = list(pairs(rows, works, lambda work: simulate(machine, work).cycles))
-    summary = score(found)
-    if json:
-        names = ("id", "label", "measured", "simulated", "error")
-        listed = [{name: getattr(pair, name) for name in names} for pair in found]
-        typer.echo(json_format.dumps({"machine": preset, "score": summary, "points": listed}, indent=1))
-    else:
-        _print_table(found, summary, preset)
-    if not found:
-        raise InputError("measurements", str(measured), "must hold at least one finished point of the plan")
-    if tolerance is not None and summary["median"] > tolerance:
-        raise typer.Exit(EXIT_TOLERANCE)
+    request = Request(preset, tuple(settings or ()))
+    if readme is not None and not write and measured is None:
+        rewrite_readme(readme)
+        return
+    wanted = Wanted(request, jobs, csv, json, tolerance)
+    if measured is not None:
+        if write or readme is not None:
+            raise InputError("--write", str(measured), "only the shipped dataset has scores to keep")
+        compare_rows(wanted, measured, plan or bundle_beside(measured) / "plan.json", only)
+        return
+    compare_dataset(wanted, points, only, run_name, write=write)
+    if readme is not None:
+        rewrite_readme(readme)
+
+
+@app.command()
+def record(
+    rows: Annotated[list[Path], typer.Argument(help="Rows of the runs, the main run first.")],
+    out: Annotated[Path, typer.Option("--out", "-o", metavar="DIR", help="Folder of the dataset.")],
+    counters: Annotated[
+        Path | None, typer.Option("--counters", metavar="FILE", help="Rows of hardware counters.")
+    ] = None,
+    litmus: Annotated[
+        Path | None, typer.Option("--litmus", metavar="FILE", help="Rows of litmus flows.")
+    ] = None,
+    flows: Annotated[Path, typer.Option("--flows", metavar="DIR", help="Where the litmus flows lie.")] = Path(
+        "tests/litmus"
+    ),
+) -> None:
+    """Write measured rows as a dataset: small tables and a manifest, whole or not at all.
+
+    Examples:
+
+      python -m hw_validate record measured.jsonl --counters counters.jsonl --out my_dataset
+    """
+    from hw_validate.record import record as write_dataset
+
+    manifest = write_dataset(rows, out, counters=counters, litmus=litmus, flows=flows)
+    for run_of in manifest.runs:
+        typer.echo(f"{run_of.run}: {run_of.statuses}")
+    typer.echo(f"{out} written; check it with: python -m hoppersim data verify {out}")
 
 
 def _points(files: Sequence[Path], repeats: int, verify: bool) -> list[Point]:
@@ -169,35 +219,6 @@ def _execute(
     code = subprocess.run(command, check=False).returncode
     if code:
         raise typer.Exit(code)
-
-
-def _print_table(found: Sequence[Pair], summary: dict[str, float], preset: str) -> None:
-    from rich.console import Console
-    from rich.markup import escape
-    from rich.table import Table
-
-    table = Table(
-        title=f"measured, and simulated on {escape(preset)} [SM cycles of the slowest CTA]",
-        title_justify="left",
-    )
-    table.add_column("point")
-    for name in ("measured", "spread", "simulated", "error"):
-        table.add_column(name, justify="right")
-    for pair in found:
-        figures = (
-            f"{pair.measured:,.0f}",
-            f"{pair.spread:.1%}",
-            f"{pair.simulated:,.0f}",
-            f"{pair.error:+.1%}",
-        )
-        table.add_row(escape(pair.label), *figures)
-    console = Console(highlight=False)
-    console.print(table)
-    if found:
-        console.print(
-            f"{summary['points']} points: median error {summary['median']:.1%}, "
-            f"90 % within {summary['p90']:.1%}, worst {summary['worst']:.1%}, bias {summary['bias']:+.1%}"
-        )
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

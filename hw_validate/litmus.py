@@ -42,7 +42,8 @@ class Litmus:
     about
         Its notes: `row`, `verdict` (of the simulator), `silicon` (the outcome that is required there:
         ``ok``, ``hang``, ``wrong data``, ``race``, ``error``, ``refused``, ``any``, or a list), and perhaps
-        `witness`: two stamps (``role.stamp``) of which the first comes too early in a race.
+        `seen`: what was observed, where it needs words, and `witness`: two stamps (``role.stamp``) of which
+        the first comes too early in a race.
     """
 
     name: str

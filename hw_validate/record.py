@@ -1,7 +1,7 @@
 """Records measured rows as a dataset that ships: small tables with a manifest, written whole or not at all.
 
-Equal rows give equal files. Works are kept as the fields that build them again, never as text; what a row says
-about the machine it was measured on is kept as far as the manifest names it, and a path in a text is refused.
+Equal rows give equal files. Works are kept as the fields that build them again, never as text. Of the machine
+that measured them, only what the manifest names is kept; a path in a text is refused.
 """
 
 from __future__ import annotations
@@ -28,9 +28,8 @@ from hw_validate.counters import METRICS
 from hw_validate.litmus import outcomes, read_flows
 from hw_validate.works import CASES, planned_works, works_of
 
-FLOORPLAN_FIELDS = (
-    "groups", "loose", "tpcs", "together", "never_in_clusters_of", "resident", "resident_small", "pair_latency"
-)  # fmt: skip
+FLOORPLAN_FIELDS = ("groups", "loose", "tpcs", "together", "never_in_clusters_of", "resident",
+                    "resident_small", "pair_latency")  # fmt: skip
 STATE_FIELDS = ("clocks.sm", "clocks.mem", "clocks.max.sm", "power.draw", "power.limit", "temperature.gpu",
                 "ecc.mode.current")  # fmt: skip
 

@@ -9,7 +9,7 @@ from typing import Annotated
 
 import typer
 
-from hoppersim.cli import check, config, experiment, explain, new, run, topology
+from hoppersim.cli import check, config, data, experiment, explain, new, run, topology
 from hoppersim.errors import EXIT_INTERNAL, HopperSimError, InternalError
 
 app = typer.Typer(
@@ -27,6 +27,7 @@ app.command("check")(check.check)
 app.command("explain")(explain.explain)
 app.command("new")(new.new)
 app.add_typer(config.app, name="config")
+app.add_typer(data.app, name="data")
 app.add_typer(topology.app, name="topology")
 
 

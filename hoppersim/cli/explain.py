@@ -1,4 +1,4 @@
-"""``hoppersim explain``: what the code of a rule means, or what a stored Result says."""
+"""``hoppersim explain``: what the code of a rule or finding means, or what a stored Result says."""
 
 from __future__ import annotations
 
@@ -9,13 +9,15 @@ import typer
 
 
 def explain(
-    what: Annotated[str, typer.Argument(help="Code of a rule, such as HS-MB-001, or a Result file.")],
+    what: Annotated[str, typer.Argument(help="A code, such as HS-MB-001, or a Result file.")],
 ) -> None:
-    """Explain a rule by its code, or a Result file in a few sentences.
+    """Explain the code of a rule or of a race, or a Result file in a few sentences.
 
     Examples:
 
       hoppersim explain HS-MB-001
+
+      hoppersim explain HS-RC-001
 
       hoppersim explain result.json
     """
@@ -25,6 +27,12 @@ def explain(
 
         typer.echo("\n".join(explain_result(read_result(Path(what)))))
         return
-    from hoppersim.program.rules import explain_code
+    typer.echo(_page(what.upper()))
 
-    typer.echo(explain_code(what))
+
+def _page(code: str) -> str:
+    """Give the page of a rule, or else of what a run may come upon."""
+    from hoppersim.engine.findings import TITLES, explain_finding
+    from hoppersim.program.rules import RULES, explain_code
+
+    return explain_finding(code) if code in TITLES and code not in RULES else explain_code(code)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 from typing import Annotated
 
@@ -33,5 +34,5 @@ def new(
     if flow.exists() and not force:
         raise InputError("flow", str(flow), "exists already; choose another name, or replace it with --force")
     template = files("hoppersim.cli").joinpath("templates", "flow.toml").read_text(encoding="utf-8")
-    write_text(flow, template.format(file=flow, name=flow.stem))
+    write_text(flow, template.format(file=flow, name=json.dumps(flow.stem)[1:-1]))
     typer.echo(f"Wrote {flow}. Next: hoppersim check {flow}; hoppersim run {flow}")

@@ -64,7 +64,7 @@ def run(
 
     With --against, both are simulated with the same options; a verdict says
     which is faster, or that the difference lies within the model's error.
-    Exit code 4 tells of a hang.
+    Exit code 4 tells of a hang, or of a race that the run came upon.
 
     Examples:
 
@@ -90,7 +90,7 @@ def run(
     hung = any(result.hung for result in results)
     verdict = compare(results[0], results[1], (names[0], names[1])) if against and not hung else None
     _report(results, names, verdict, json=json, out=out)
-    if hung:
+    if hung or any(result.hazards for result in results):
         raise typer.Exit(EXIT_HANG)
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import platform
 from importlib.metadata import PackageNotFoundError, version
-from importlib.resources import files
 
 from hoppersim import __version__
 from hoppersim.cli.options import DEFAULT_PRESET
@@ -32,5 +31,7 @@ def _preset() -> str:
 
 
 def _dataset() -> str:
-    tables = sorted(item.name for item in files("hoppersim.dataset").iterdir() if item.name.endswith(".json"))
-    return ", ".join(tables) if tables else "none shipped"
+    from hoppersim.dataset import dataset_names, load_dataset
+
+    counts = [f"{name}, {len(load_dataset(name).points):,} points" for name in dataset_names()]
+    return "; ".join(counts) if counts else "none shipped"

@@ -93,17 +93,17 @@ def error_summary(name: str = DEFAULT) -> ErrorSummary:
 
 
 def per_sm(name: str = DEFAULT) -> dict[str, dict[str, Any]]:
-    """Give times by SM: run, point's id, then ``sm`` and ``cycles`` [cycle], CTA by CTA, of the median repeat.
+    """Give times by SM: run, point's id, then ``sm`` and ``cycles`` [cycle] of the CTAs of the median repeat.
 
-    ``number`` has the CTAs' numbers where they are not 0, 1, 2, ...; ``roles`` least, median and greatest time
-    of each role [cycle]; ``stamps`` the times of stamps, CTA by CTA, from the CTA's start [cycle].
+    ``number`` has the CTAs' numbers where they are not 0, 1, 2, ...; ``roles`` least, median and greatest
+    time of each role [cycle]; ``stamps`` the times of stamps, CTA by CTA, from the CTA's start [cycle].
     """
     found: dict[str, dict[str, Any]] = tables.unpack((dataset_folder(name) / tables.PER_SM).read_bytes())
     return found
 
 
 def floorplans(name: str = DEFAULT) -> dict[str, dict[str, Any]]:
-    """Give the probed floorplan of each run: groups of SMs, what shares a cluster, latency by pair [cycle]."""
+    """Give the probed floorplan of each run: groups of SMs, what shares a cluster, pair latency [cycle]."""
     found: dict[str, dict[str, Any]] = tables.unpack((dataset_folder(name) / tables.FLOORPLANS).read_bytes())
     return found
 

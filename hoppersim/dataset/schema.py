@@ -1,7 +1,7 @@
 """The tables of a dataset, row by row: what was measured on a real GPU, and under which conditions.
 
-Times are SM cycles of the slowest CTA, from its earliest start stamp to its latest end stamp; "cycle" is an SM
-cycle.
+Times are SM cycles of the slowest CTA, from its earliest start stamp to its latest end stamp; "cycle" is an
+SM cycle.
 """
 
 from __future__ import annotations
@@ -153,7 +153,7 @@ class Counters(_Row, frozen=True, kw_only=True):
 
 
 class Litmus(_Row, frozen=True, kw_only=True):
-    """One litmus flow: verdict of the rules, outcome that silicon was required to show, and the one it showed."""
+    """One litmus flow: verdict of the rules, outcome that silicon had to show, and the one that it showed."""
 
     run: str
     flow: str

@@ -83,7 +83,8 @@ def _count_problems(dataset: Dataset) -> Iterator[str]:
         if dict(Counter(point.status for point in mine)) != run.statuses:
             yield f"run {run.run}: its points are not those that the manifest counts"
     runs = {run.run for run in manifest.runs}
-    strays = {row.run for row in (*points, *dataset.counters, *dataset.litmus)} - runs
+    used = {row.run for row in points} | {row.run for row in dataset.counters}
+    strays = (used | {row.run for row in dataset.litmus}) - runs
     if strays:
         yield f"runs that the manifest does not name: {', '.join(sorted(strays))}"
 

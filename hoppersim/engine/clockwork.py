@@ -9,7 +9,8 @@ call of the fabric covers many events.
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections.abc import Callable, Generator
+from collections.abc import Callable, Generator, Iterator
+from contextlib import contextmanager
 from operator import attrgetter
 from typing import Any
 
@@ -82,7 +83,32 @@ class Clockwork:
         self.faults: list[tuple[int, int, MbarrierFault]] = []
         self._pending: list[Transfer] = []
         self._pump_at = FAR
+        self._sending: dict[int, int] = {}
+        self._without_descriptor: set[int] = set()
+        self._load_tick: dict[int, int] = {}
+        self._background = 0
         self._quiet = fabric.lookahead + fabric.latest_unknown - 1
+
+    def forget_descriptors(self, sm: int) -> None:
+        """Empty the cache of an SM's TMA engine for descriptors, as an acquire at cluster scope does."""
+        self._without_descriptor.add(sm)
+
+    def load_tick(self, sm: int, tick: int, fetch: int) -> int:
+        """Give the tick at which a load counts as issued: `fetch` later if its descriptor is not there."""
+        if sm in self._without_descriptor:
+            self._without_descriptor.discard(sm)
+            tick += fetch
+        self._load_tick[sm] = max(tick, self._load_tick.get(sm, 0))
+        return self._load_tick[sm]
+
+    def send_from(self, sm: int, ticks: int) -> int:
+        """Let an SM send for some ticks, after what it sends already; give the ticks until that is done.
+
+        Remote loads and stores of threads share an SM's exit to its peers first come, first served.
+        """
+        now = int(self.env.now)
+        self._sending[sm] = max(now, self._sending.get(sm, 0)) + ticks
+        return self._sending[sm] - now
 
     def add_barrier(self, count: int, kind: type[LoggedBarrier] = LoggedBarrier) -> int:
         """Make a barrier, of a kind, and return its number."""
@@ -122,6 +148,18 @@ class Clockwork:
         """Hand a transfer of this or a later tick to the fabric in due order."""
         self._pending.append(transfer)
         self._pump_no_later_than(transfer.tick + self._quiet)
+
+    @contextmanager
+    def in_background(self) -> Iterator[None]:
+        """Let the event that is waited for inside not count as something that goes on."""
+        self._background += 1
+        yield
+        self._background -= 1
+
+    @property
+    def nothing_else(self) -> bool:
+        """Whether nothing can happen any more but what waits in the background."""
+        return len(self.env._queue) <= self._background
 
     def _pump_no_later_than(self, tick: int) -> None:
         if tick >= self._pump_at:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
 from time import perf_counter
@@ -14,25 +13,26 @@ from hoppersim.engine.aftermath import barrier_states, blocked_roles, note_fault
 from hoppersim.engine.clockwork import Clockwork
 from hoppersim.engine.context import Cta, FlowContext
 from hoppersim.engine.findings import Findings
+from hoppersim.engine.guests import Extra, Guest
 from hoppersim.engine.interface import DEFAULT_MEMORY_LINES, Fabric
 from hoppersim.engine.launch import FlowRun, cluster_count, place_flow
 from hoppersim.engine.output import CtaRun, RunOutput
 from hoppersim.engine.steps import bind
 from hoppersim.engine.watch import Watch
 from hoppersim.engine.watched import WatchedSteps
-from hoppersim.errors import HopperSimError, InputError, InternalError
+from hoppersim.errors import EXIT_INPUT, HopperSimError, InputError, InternalError
 from hoppersim.machine import AddressMap, Machine
 from hoppersim.program.work import Flow, Work
 from hoppersim.units import LINE_BYTES, TICKS_PER_CYCLE
 
 FOREVER = float("inf")
 FABRICS = ("compiled", "reference")
-Extra = Callable[[simpy.Environment], object]
-"""A user's monitor or traffic source: called with the environment before the run starts."""
 
 
 class RunTooLongError(HopperSimError):
-    """The run passed its limit of simulated cycles."""
+    """The run passed its limit of simulated cycles, which is the caller's to set."""
+
+    exit_code = EXIT_INPUT
 
 
 def make_fabric(
@@ -81,7 +81,7 @@ def simulate_raw(
         Count the bytes of every line at its barrier as it lands. Silicon counts those of a box in one piece,
         as is the default here.
     extras
-        Functions that add processes of the caller's own to the SimPy environment.
+        Functions that start processes of the caller's own; each is called with a `Guest`.
     watch
         Look for races while the program runs, in a few clusters of each flow or in all; changes no time.
 
@@ -110,7 +110,7 @@ def simulate_raw(
         for index, flow in enumerate(work.flows)
     ]
     for extra in extras:
-        extra(clockwork.env)
+        extra(Guest(machine, clockwork, addresses))
     processes = [clockwork.env.process(process) for run in runs for process in run.start()]
     hung = _run(clockwork, processes, max_cycles)
     if hung and not carrier.idle:

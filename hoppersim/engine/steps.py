@@ -147,6 +147,7 @@ def _bind_load(run: RoleRun, operation: op.TmaLoad) -> Step:
     ranks, issue = run.ranks(operation.mask), run.cost(operation, "issue")
     name, size = operation.barrier, tensor.box_bytes
     kind = LOAD if operation.mask is None else MULTICAST
+    fetch = round(run.flow.machine.spec.tma.descriptor_latency * TICKS_PER_CYCLE)
     known: dict[tuple[int, ...], Any] = {}
 
     def step() -> None:
@@ -163,8 +164,9 @@ def _bind_load(run: RoleRun, operation: op.TmaLoad) -> Step:
         if box.row_bytes == 0:
             _deliver_nothing(run, reach, size)
         elif reach:
+            tick = run.clockwork.load_tick(run.cta.sm, run.time, fetch)
             run.clockwork.inject(
-                Transfer(run.time, kind, run.cta.sm, run.order, reach, box.address, box.row_bytes, box.counts,
+                Transfer(tick, kind, run.cta.sm, run.order, reach, box.address, box.row_bytes, box.counts,
                          box.strides, size)
             )  # fmt: skip
 
@@ -261,7 +263,9 @@ def _bind_remote(run: RoleRun, operation: op.RemoteLoad | op.RemoteStore) -> Ste
         target = _reach(run, rank(), "a remote access")
         if target is not None:
             trip = 2 * run.flow.path_ticks(run.cta.sm, target.sm) * rounds if is_load else 0
-            run.debt += issue * rounds * operation.unroll + max(trip, carry)
+            sender = target.sm if is_load else run.cta.sm
+            busy = run.clockwork.send_from(sender, carry)
+            run.debt += max(issue * rounds * operation.unroll + trip, busy)
 
     return True, step
 
@@ -296,6 +300,8 @@ def _bind_sync(run: RoleRun, operation: op.Sync) -> Step:
         warps = run.flow.flow.program.threads // 32
         delay = run.cost(operation, "issue") + warps * run.cost(operation, "per_warp")
 
+    acquires = operation.scope == "cluster" and operation.form == "acq_rel"
+
     def step() -> Waiting:
         yield from run.pay()
         meeting = run.cta.meeting if operation.scope == "cta" else run.cta.cluster_meeting
@@ -303,6 +309,8 @@ def _bind_sync(run: RoleRun, operation: op.Sync) -> Step:
         run.waiting = (operation, f"{operation.scope} sync", 0, -1)
         yield meeting.join(max(1, delay))
         run.waiting = None
+        if acquires:
+            run.clockwork.forget_descriptors(run.cta.sm)
 
     return True, step
 
@@ -312,6 +320,18 @@ def _bind_cost(run: RoleRun, operation: Operation) -> Step:
 
     def step() -> None:
         run.debt += issue
+
+    return False, step
+
+
+def _bind_fence(run: RoleRun, operation: op.Fence) -> Step:
+    _, pay = _bind_cost(run, operation)
+    acquires = operation.kind == "acq_rel_cluster"
+
+    def step() -> None:
+        pay()
+        if acquires:
+            run.clockwork.forget_descriptors(run.cta.sm)
 
     return False, step
 
@@ -367,7 +387,7 @@ _BINDERS: dict[type, Callable[[RoleRun, Any], Step]] = {
     op.LocalRead: _bind_local_read,
     op.Compute: _bind_compute,
     op.Sync: _bind_sync,
-    op.Fence: _bind_cost,
+    op.Fence: _bind_fence,
     op.Stamp: _bind_stamp,
     op.Exit: _bind_exit,
     op.For: _bind_for,

@@ -6,7 +6,7 @@ import json
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from hoppersim.machine.floorplan import Floorplan
+from hoppersim.machine.floorplan import Floorplan, Gpc
 from hoppersim.machine.machine import Machine
 from hoppersim.machine.provenance import Origin
 from hoppersim.machine.rules import COSTS, cost_rule, section_rules, sections
@@ -78,10 +78,14 @@ def _comparable(machine: Machine) -> dict[str, int | float | str]:
     values = {path: origin.value for path, origin in machine.provenance.items()}
     del values["floorplan"]
     for number, gpc in enumerate(machine.floorplan.gpcs):
-        values[f"floorplan.gpc[{number}]"] = f"partition {gpc.partition}: {_nested(gpc.cpcs)}"
+        values[f"floorplan.gpc[{number}]"] = f"partition {gpc.partition}: {_nested(gpc.cpcs)}{_lone(gpc)}"
     for name in TABLES:
         values[f"tables.{name}"] = digest(getattr(machine, name))
     return values
+
+
+def _lone(gpc: Gpc) -> str:
+    return f", pairs only {_nested(gpc.pairs_only)}" if gpc.pairs_only else ""
 
 
 def _body(machine: Machine) -> Iterator[str]:
@@ -116,6 +120,8 @@ def _floorplan(plan: Floorplan) -> Iterator[str]:
         yield from ("", "[[floorplan.gpc]]", f"partition = {gpc.partition}", "cpcs = [")
         yield from (f"    {_nested(cpc)}," for cpc in gpc.cpcs)
         yield "]"
+        if gpc.pairs_only:
+            yield f"pairs_only = {_nested(gpc.pairs_only)}"
     yield ""
 
 

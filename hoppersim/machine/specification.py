@@ -51,6 +51,9 @@ class Tma(_Section, frozen=True):
     ]
     line_interval: Annotated[float, _unit("cycle", "between line requests of a box", gt=0)]
     box_interval: Annotated[float, _unit("cycle", "extra time of a box after its last line", ge=0)]
+    descriptor_latency: Annotated[
+        float, _unit("cycle", "what a load takes longer after an acquire at cluster scope in its SM", ge=0)
+    ]
     completion_latency: Annotated[float, _unit("cycle", "last byte in SMEM to the barrier's update", gt=0)]
 
 

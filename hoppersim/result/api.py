@@ -9,6 +9,7 @@ from hoppersim.program.rules import check
 from hoppersim.result.build import build_result
 
 if TYPE_CHECKING:
+    from hoppersim.engine.guests import Extra
     from hoppersim.machine.machine import Machine
     from hoppersim.program.rules import Violation
     from hoppersim.program.work import Work
@@ -27,7 +28,12 @@ class IllegalWorkError(HopperSimError):
 
 
 def simulate(
-    machine: Machine, work: Work, *, fabric: str = "compiled", max_cycles: int | None = None
+    machine: Machine,
+    work: Work,
+    *,
+    fabric: str = "compiled",
+    max_cycles: int | None = None,
+    extras: tuple[Extra, ...] = (),
 ) -> Result:
     """Simulate a work on a machine.
 
@@ -41,6 +47,9 @@ def simulate(
         ``compiled``, or ``reference`` for small cases.
     max_cycles
         Give up after so many SM cycles [cycle]; None runs to the end or to a hang.
+    extras
+        Functions that start SimPy processes of your own beside the work: monitors and traffic sources. Each
+        is called once, with a `hoppersim.engine.guests.Guest`.
 
     Returns
     -------
@@ -53,6 +62,8 @@ def simulate(
         If the work breaks a rule; nothing is simulated then.
     InputError
         If the machine cannot hold the launch.
+    RunTooLongError
+        If `max_cycles` passed.
     InternalError
         If the simulation broke one of its own invariants.
     """
@@ -61,5 +72,5 @@ def simulate(
     violations = check(work, machine)
     if violations:
         raise IllegalWorkError(violations)
-    output = simulate_raw(machine, work, fabric=fabric, max_cycles=max_cycles)
-    return build_result(machine, work, output)
+    output = simulate_raw(machine, work, fabric=fabric, max_cycles=max_cycles, extras=extras)
+    return build_result(machine, work, output, alone=not extras)

@@ -10,6 +10,7 @@ import pytest
 import hoppersim
 from hoppersim.errors import EXIT_HANG, EXIT_VIOLATIONS
 
+LITMUS = Path(__file__).parents[1] / "litmus"
 SMALL = ["--preset", "tiny", "--iterations", "6"]
 
 
@@ -55,6 +56,11 @@ def test_new_flow_is_legal_and_runs(cli) -> None:
     assert cli("run", "flow.toml", "--preset", "tiny").code == 0
 
 
+def test_a_new_flow_may_have_a_strange_name(cli) -> None:
+    assert cli("new", 'a "b" {c}.toml').code == 0
+    assert cli("check", 'a "b" {c}.toml').code == 0
+
+
 def test_check_lists_every_violation_with_code_3(cli, tmp_path: Path) -> None:
     cli("new", "flow.toml")
     text = (tmp_path / "flow.toml").read_text()
@@ -87,6 +93,25 @@ def test_a_hang_has_exit_code_4_and_a_report(cli, tmp_path: Path, monkeypatch: p
     assert outcome.code == EXIT_HANG
     assert "waits for free[0]" in outcome.out
     assert "hangs" in outcome.out
+
+
+def test_a_race_has_exit_code_4_and_names_both_sides(cli) -> None:
+    outcome = cli("run", str(LITMUS / "l10_refill_while_peer_reads.toml"), "--preset", "tiny")
+    assert outcome.code == EXIT_HANG
+    assert "HS-RC-002" in outcome.out
+    assert "leader" in outcome.out
+    assert "epilogue" in outcome.out
+    code = cli("run", str(LITMUS / "l10_refill_while_peer_reads.toml"), "--preset", "tiny", "--json").code
+    assert code == EXIT_HANG
+
+
+@pytest.mark.parametrize(
+    "code", ["HS-MB-001", "HS-RC-001", "HS-RC-002", "HS-RC-003", "HS-EX-001", "hs-rc-001"]
+)
+def test_explain_knows_the_codes_of_rules_and_of_findings(cli, code: str) -> None:
+    outcome = cli("explain", code)
+    assert outcome.code == 0
+    assert outcome.out.startswith(code.upper())
 
 
 def test_config_show_loads_again_as_the_same_machine(cli, tmp_path: Path) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+from msgspec.structs import replace
 
 from hoppersim.errors import InputError
 from hoppersim.machine import AddressMap, floorplan_from_groups, load_machine, preset_names, resident
@@ -46,8 +47,8 @@ def test_a_table_that_changed_since_the_file_was_written_is_noticed(tmp_path):
 def test_rows_state_value_unit_origin_and_meaning():
     rows = {row.path: row for row in configuration_rows(load_machine())}
     row = rows["xbar.gpc_bytes_per_cycle"]
-    assert (row.value, row.unit) == (648.0, "B/cycle")
-    assert row.origin.startswith("provisional: ")
+    assert (row.value, row.unit) == (load_machine().spec.xbar.gpc_bytes_per_cycle, "B/cycle")
+    assert row.origin.startswith("measured: ")
     assert row.description
     assert rows["floorplan"].value == "h200_sxm"
 
@@ -64,13 +65,20 @@ def test_a_difference_shows_both_values():
         "hbm.bytes_per_second",
         "tables.l2_latency",
     ]
-    assert rows[0][1:] == (1.2, 1.3, "cycle")
+    assert rows[0][1:] == (load_machine().spec.tma.line_interval, 1.3, "cycle")
 
 
 def test_a_difference_of_floorplans_names_the_gpcs():
     plan = floorplan_from_groups([[0, 1, 2, 3], [4, 5, 6, 7]], [0, 1], "measured: probe")
     rows = configuration_diff(load_machine("tiny"), load_machine("tiny", floorplan=plan))
     assert [row.path for row in rows] == ["floorplan.gpc[0]", "floorplan.gpc[1]"]
+
+
+def test_a_tpc_that_forms_only_pairs_is_a_difference():
+    plan = load_machine().floorplan
+    gpcs = (replace(plan.gpcs[0], pairs_only=()), *plan.gpcs[1:])
+    rows = configuration_diff(load_machine(), load_machine(floorplan=replace(plan, gpcs=gpcs)))
+    assert [row.path for row in rows] == ["floorplan.gpc[0]"]
 
 
 @pytest.mark.parametrize("name", preset_names())
@@ -92,7 +100,8 @@ def test_the_terminal_picture_names_stranded_sms():
     machine = load_machine()
     text = topology_text(machine, resident(machine, 16, 200 * 1024, 128))
     assert "Clusters of 16: 7 resident at once, CTAs per SM: 1, SMs stranded: 20" in text
-    assert "GPC 7: SM 14, 15, 30" in text
+    assert "GPC 7: SM 122, 123" in text
+    assert "130, 131\n" in text
 
 
 @pytest.mark.parametrize("suffix", [".png", ".svg"])

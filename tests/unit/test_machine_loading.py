@@ -15,7 +15,7 @@ from hoppersim.machine import load_machine, preset_names
 from hoppersim.machine.describe import configuration_toml
 from hoppersim.program.costs import all_keys
 
-PROVISIONAL_NUMBERS_OF_H200 = 133
+PROVISIONAL_NUMBERS_OF_H200 = 32
 
 
 @pytest.fixture(scope="module")
@@ -58,30 +58,9 @@ def test_every_number_of_the_specification_has_a_provenance(h200):
     assert set(h200.provenance) == numbers
 
 
-def test_one_line_of_tma_takes_the_latency_of_the_first_look(h200):
-    spec = h200.spec
-    wire = spec.tma.launch_latency + spec.xbar.request_latency + spec.l2.latency + spec.xbar.response_latency
-    service = 128 / h200.slice_bytes_per_cycle + 128 / spec.xbar.sm_bytes_per_cycle
-    total = wire + service + spec.tma.completion_latency + h200.cost("wait.lane.try.wake")
-    assert total == pytest.approx(251, rel=0.02)
-
-
-def test_issue_of_a_load_costs_what_the_first_look_says(h200):
-    assert h200.cost("expect_tx.lane.local.issue") + h200.cost("tma_load.lane.self.issue") == 87
-
-
-def test_cluster_sync_grows_from_350_to_745_cycles_with_the_warps(h200):
+def test_a_cluster_sync_of_four_warps_takes_350_cycles(h200):
     issue, per_warp = h200.cost("sync.cluster.acq_rel.issue"), h200.cost("sync.cluster.acq_rel.per_warp")
     assert issue + 4 * per_warp == pytest.approx(350, rel=0.02)
-    assert issue + 32 * per_warp == pytest.approx(745, rel=0.02)
-
-
-def test_remote_arrive_is_seen_after_220_cycles_and_after_490_with_a_cluster_release(h200):
-    way = h200.spec.fabric.latency + h200.cost("wait.lane.try.wake")
-    for release, seen in (("relaxed", 220), ("cta", 220), ("cluster", 490)):
-        stem = f"arrive.lane.remote.{release}"
-        total = h200.cost(f"{stem}.issue") + h200.cost(f"{stem}.effect") + way
-        assert total == pytest.approx(seen, rel=0.02)
 
 
 def test_latency_tables_are_offsets_with_mean_zero(h200):
@@ -92,7 +71,7 @@ def test_latency_tables_are_offsets_with_mean_zero(h200):
 
 
 def test_index_arrays_follow_the_floorplan(h200):
-    assert np.bincount(h200.gpc_of).tolist() == [18, 18, 18, 18, 18, 16, 16, 10]
+    assert np.bincount(h200.gpc_of).tolist() == [12, 16, 16, 16, 18, 18, 18, 18]
     assert np.bincount(h200.tpc_of).tolist() == [2] * 66
     assert np.bincount(h200.cpc_of).max() == 6
     assert h200.tpc_of[0] == h200.tpc_of[1]
@@ -112,11 +91,13 @@ def test_a_machine_survives_pickling(h200):
 
 
 def test_an_override_changes_the_value_and_the_origin_and_the_hash(h200):
-    changed = load_machine(overrides=["tma.line_interval=1.3", "l2.bytes=50MB"])
-    assert changed.spec.tma.line_interval == 1.3
+    guessed = next(path for path, entry in h200.provenance.items() if entry.kind == "provisional")
+    changed = load_machine(
+        overrides=[f"{guessed}=zero" if "tables" in guessed else f"{guessed}=22", "l2.bytes=50MB"]
+    )
     assert changed.spec.l2.bytes == 50 * 2**20
-    assert changed.provenance["tma.line_interval"].origin == "assumed: set by the user"
-    assert changed.provisional_count == h200.provisional_count - 2
+    assert changed.provenance["l2.bytes"].origin == "assumed: set by the user"
+    assert changed.provisional_count == h200.provisional_count - 1
     assert changed.hash != h200.hash
 
 
@@ -142,7 +123,7 @@ def test_a_table_can_be_set_to_zero_or_to_a_file(tmp_path):
         ("tma.line_interval=inf", "tma.line_interval", "above 0"),
         ("hbm.efficiency=1.2", "hbm.efficiency", 1.0),
         ("l2.partitions=3", "l2.partitions", 2),
-        ("l2.ways=2.5", "l2.ways", 2),
+        ("xbar.port_lines=2.5", "xbar.port_lines", 2),
         ("l2.slices=93", "l2.slices", 92),
         ("costs.loop.lane.isue=3", "costs.loop.lane.isue", "costs.loop.lane.issue"),
         ("costs.loop.lane.issue=-1", "costs.loop.lane.issue", 0.0),

@@ -70,7 +70,7 @@ def test_one_lost_item_is_an_internal_error(balanced: Counters, name: str) -> No
 
 def test_bytes_from_nowhere_are_an_internal_error(balanced: Counters) -> None:
     balanced["sm.bytes_in_self"] = np.array([1, 0])
-    with pytest.raises(InternalError, match="SMs received 1025 bytes"):
+    with pytest.raises(InternalError, match="1024, received by SMs 1025"):
         check_conservation(balanced)
 
 

@@ -1,0 +1,119 @@
+"""The README's measured table: written from the dataset and the error summary alone."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from hoppersim.dataset import Dataset, ErrorSummary
+from hoppersim.errors import InputError
+from hw_validate.compare_store import CLUSTERS, WAYS, scaling_rows
+
+BEGIN, END = "<!-- BEGIN measured", "<!-- END measured"
+WAY_NAMES = {
+    "multicast": "multicast",
+    "unicast": "unicast, same tile",
+    "unicast_distinct": "unicast, distinct tiles",
+}
+MEMORY_NAMES = {"l2": "L2", "hbm": "HBM"}
+SHOWN = ("set aside", "set aside, random", "set aside, families", "set aside, hardware-bound", "training")
+
+
+def measured_block(dataset: Dataset, summary: ErrorSummary) -> str:
+    """Write what stands between the README's marks."""
+    rows = summary.scaling or scaling_rows(dataset, {})
+    run = dataset.manifest.runs[0]
+    about = (
+        f"SM cycles for each 32 KB tile (four stages, whole chip) on a real {run.device}, {run.first[:10]}, "
+        "then simulated, then the simulator's error; every CTA receives the same bytes:"
+    )
+    return "\n".join(["", about, "", *_scaling_table(rows), "", *_score_lines(dataset, summary), ""])
+
+
+def _scaling_table(rows: list[dict[str, Any]]) -> list[str]:
+    cells = {(row["memory"], row["mode"], row["cluster"]): row for row in rows}
+    lines = [
+        "| tiles from, way | " + " | ".join(f"cluster {size}" for size in CLUSTERS) + " |",
+        "|---|" + "---:|" * len(CLUSTERS),
+    ]
+    for memory, name in MEMORY_NAMES.items():
+        for way in WAYS:
+            texts = [_cell(cells.get((memory, way, size))) for size in CLUSTERS]
+            lines.append(f"| {name}, {WAY_NAMES[way]} | " + " | ".join(texts) + " |")
+    if any(not row["stable"] for row in rows):
+        lines += ["", "~: the repeats on the GPU differ by more than 5 %."]
+    return lines
+
+
+def _cell(row: dict[str, Any] | None) -> str:
+    if row is None:
+        return "-"
+    mark = "" if row["stable"] else "~"
+    if row["simulated"] is None:
+        return f"{mark}{row['measured']:,.0f}"
+    return f"{mark}{row['measured']:,.0f}, {row['simulated']:,.0f}, {row['error']:+.1%}"
+
+
+def _score_lines(dataset: Dataset, summary: ErrorSummary) -> list[str]:
+    aside = sum(count for why, count in dataset.manifest.set_aside.items() if why)
+    shown = [name for name in SHOWN if name in summary.groups]
+    about = (
+        f"The dataset has {len(dataset.points):,} points of {len(dataset.manifest.runs)} H200 parts; "
+        f"{aside} of them were set aside for this score when they were planned."
+    )
+    if not any(name.startswith("set aside") for name in shown):
+        return [about, "Those are not scored yet."]
+    lines = [
+        about,
+        "",
+        "| error, stable points | points | median | 90 % within | bound alone: median, 90 % |",
+    ]
+    lines.append("|---|---:|---:|---:|---:|")
+    for name in shown:
+        row, bound = summary.groups[name], summary.baseline.get(name)
+        beside = f"{bound['median']:.1%}, {bound['p90']:.1%}" if bound else "-"
+        lines.append(f"| {name} | {row['points']:.0f} | {row['median']:.1%} | {row['p90']:.1%} | {beside} |")
+    lines.append("")
+    for name in ("set aside", "training"):
+        if name in summary.faster:
+            race = summary.faster[name]
+            lines.append(f"Which of two ways is faster, {name}: {race['agree']} of {race['pairs']} right.")
+    looks = "once" if len(summary.looks) == 1 else f"{len(summary.looks)} times"
+    return [*lines, f"Compared on {summary.date}; the set-aside score was looked at {looks}."]
+
+
+def replace_block(path: Path, block: str) -> None:
+    """Put the block between the marks of a file.
+
+    Raises
+    ------
+    InputError
+        If the file cannot be read or has no marks.
+    """
+    lines, begin, end = _parts(path)
+    text = "\n".join([*lines[: begin + 1], *block.split("\n"), *lines[end:]])
+    path.write_text(text, encoding="utf-8")
+
+
+def present_block(path: Path) -> str:
+    """Give what stands between the marks of a file.
+
+    Raises
+    ------
+    InputError
+        If the file cannot be read or has no marks.
+    """
+    lines, begin, end = _parts(path)
+    return "\n".join(lines[begin + 1 : end])
+
+
+def _parts(path: Path) -> tuple[list[str], int, int]:
+    """Give the lines of a file, and the numbers of those with the marks."""
+    try:
+        lines = path.read_text(encoding="utf-8").split("\n")
+    except OSError as error:
+        raise InputError("--readme", str(path), f"must be a readable file ({error.strerror})") from error
+    places = [next((n for n, line in enumerate(lines) if line.startswith(mark)), -1) for mark in (BEGIN, END)]
+    if not 0 <= places[0] < places[1]:
+        raise InputError("--readme", str(path), f"must have lines that start with {BEGIN} and {END}")
+    return lines, places[0], places[1]

@@ -1,0 +1,133 @@
+"""What a comparison leaves: the error summary that ships, with the log of looks at the set-aside score."""
+
+from __future__ import annotations
+
+import datetime
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+
+import msgspec
+from msgspec.structs import replace
+
+from hoppersim.dataset import Dataset, ErrorSummary, Look, tables
+from hoppersim.program.canonical import work_hash
+from hoppersim.program.case_spec import Case, Mode
+from hoppersim.program.cases import build_case
+from hw_validate import compare_score as scoring
+from hw_validate.compare import Pair, relative, score
+from hw_validate.plans.scaling import MIB
+
+CLUSTERS = (1, 2, 4, 8, 16)
+WAYS: tuple[Mode, ...] = ("multicast", "unicast", "unicast_distinct")
+Key = tuple[str, str, str]
+"""Preset, its hash, hash of the simulator's sources."""
+
+
+def scaling_cases() -> list[Case]:
+    """List the cases of the README's table: boxes of 32 KB, four stages."""
+    return [
+        Case(way, cluster, rows=256, stages=4, iterations=iterations, pattern="sweep", memory=memory,  # type: ignore[arg-type]
+             footprint=footprint)
+        for memory, iterations, footprint in (("l2", 128, 24 * MIB), ("hbm", 64, 0))
+        for way in WAYS
+        for cluster in CLUSTERS
+    ]  # fmt: skip
+
+
+def scaling_rows(dataset: Dataset, simulated: dict[str, float]) -> list[dict[str, Any]]:
+    """Give the table's points that were measured: both times in cycles per tile, and the error.
+
+    Parameters
+    ----------
+    dataset
+        The dataset; its first run counts.
+    simulated
+        Simulated cycles by the work's hash; a point without them has None.
+    """
+    run = dataset.manifest.runs[0].run
+    measured = {point.hash: point for point in dataset.finished() if point.run == run}
+    rows = []
+    for case in scaling_cases():
+        key = work_hash(build_case(case))
+        if key not in measured:
+            continue
+        cycles = measured[key].cycles or 0.0
+        found = simulated.get(key)
+        rows.append({
+            "memory": case.memory, "mode": case.mode, "cluster": case.cluster, "hash": key,
+            "measured": round(cycles / case.iterations, 2), "stable": measured[key].stable,
+            "simulated": None if found is None else round(found / case.iterations, 2),
+            "error": None if found is None else round(relative(found, cycles), 5),
+        })  # fmt: skip
+    return rows
+
+
+def summarise(
+    dataset: Dataset, found: list[Pair], hashes: dict[str, str], key: Key, old: ErrorSummary
+) -> ErrorSummary:
+    """Bring a summary up to date; figures of another machine, model or table are dropped, looks never.
+
+    Parameters
+    ----------
+    dataset, found
+        What was compared.
+    hashes
+        Hash of the work of each point, by the point's id.
+    key
+        What simulated.
+    old
+        The summary so far.
+    """
+    digest = dataset.manifest.files[tables.POINTS].sha256
+    same = (old.preset, old.preset_hash, old.model_hash, old.points_sha256) == (*key, digest)
+    kept = old if same else ErrorSummary(looks=old.looks)
+    grouped = scoring.groups(found)
+    simulated = {row["hash"]: row["simulated"] for row in kept.scaling if row["simulated"] is not None}
+    per_tile = {work_hash(build_case(case)): case.iterations for case in scaling_cases()}
+    simulated = {name: value * per_tile[name] for name, value in simulated.items() if name in per_tile}
+    simulated |= {hashes[pair.id]: pair.simulated for pair in found if pair.id in hashes}
+    return ErrorSummary(
+        date=today(), preset=key[0], preset_hash=key[1], model_hash=key[2], points_sha256=digest,
+        groups=_merged(kept.groups, scoring.scores(grouped)),
+        baseline=_merged(kept.baseline, scoring.baseline_scores(grouped)),
+        faster={**kept.faster, **scoring.race_counts(scoring.races(found))},
+        counters=_merged(kept.counters, scoring.counter_scores(found)),
+        scaling=scaling_rows(dataset, simulated), looks=kept.looks,
+    )  # fmt: skip
+
+
+def _merged(
+    old: dict[str, dict[str, float]], new: dict[str, dict[str, float]]
+) -> dict[str, dict[str, float]]:
+    rounded = {name: {key: round(value, 5) for key, value in row.items()} for name, row in new.items()}
+    both = {**old, **rounded}
+    return {name: both[name] for name in sorted(both, key=lambda name: (":" in name, name))}
+
+
+def log_look(summary: ErrorSummary, found: Iterable[Pair], key: Key) -> ErrorSummary:
+    """Add a look at the set-aside score, unless the same one is the latest entry."""
+    figures = score(pair for pair in found if pair.set_aside and pair.stable)
+    if not figures["points"]:
+        return summary
+    look = Look(
+        date=today(), preset=key[0], preset_hash=key[1], model_hash=key[2], points=int(figures["points"]),
+        median=round(figures["median"], 5), p90=round(figures["p90"], 5),
+    )  # fmt: skip
+    latest = summary.looks[-1] if summary.looks else None
+    if latest is not None and replace(latest, date=look.date) == look:
+        return summary
+    return replace(summary, looks=[*summary.looks, look])
+
+
+def today() -> str:
+    """Give the date of now [UTC]."""
+    return datetime.datetime.now(datetime.UTC).strftime("%Y-%m-%d")
+
+
+def store(summary: ErrorSummary, folder: Path) -> Path:
+    """Write the summary into the folder of its dataset, whole or not at all."""
+    path = folder / tables.ERRORS
+    partial = path.with_suffix(".new")
+    partial.write_bytes(msgspec.json.format(msgspec.json.encode(summary), indent=1) + b"\n")
+    return partial.replace(path)
