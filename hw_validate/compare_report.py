@@ -5,6 +5,8 @@ from __future__ import annotations
 import csv
 import io
 import json
+import sys
+import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -22,6 +24,8 @@ COLUMNS = ("id", "label", "mode", "memory", "set_aside", "measured", "spread", "
            "bound_error", "limiter", "stable")  # fmt: skip
 FEW = 40
 """Points up to which the terminal shows each of them."""
+LINE_EVERY = 20
+"""Points between two lines of progress where there is no terminal."""
 
 
 @dataclass(frozen=True)
@@ -160,14 +164,30 @@ def _show_counters(screen: Console, found: Comparison) -> None:
 
 @contextmanager
 def progress(total: int) -> Iterator[OnPoint]:
-    """Show a bar with the time left on the standard error stream, stepped once a point."""
+    """Show on the standard error stream how far a comparison is: a bar, or lines where that is a file."""
     from rich.console import Console
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
     screen = Console(stderr=True)
+    if not screen.is_terminal:
+        yield _Lines(total).step
+        return
     columns = (BarColumn(), MofNCompleteColumn(), TextColumn("left"), TimeRemainingColumn())
-    # A bar in a file or a pipe would only leave empty lines there.
-    bar = Progress(*columns, TextColumn("{task.description}"), console=screen, disable=not screen.is_terminal)
+    bar = Progress(*columns, TextColumn("{task.description}"), console=screen)
     task = bar.add_task("", total=total)
     with bar:
         yield lambda label: bar.update(task, advance=1, description=label)
+
+
+class _Lines:
+    """Progress as lines, one every so many points."""
+
+    def __init__(self, total: int) -> None:
+        self.total, self.done, self.begin = total, 0, time.monotonic()
+
+    def step(self, label: str) -> None:
+        """Count a point."""
+        self.done += 1
+        if self.done % LINE_EVERY == 0 and self.done < self.total:
+            left = (time.monotonic() - self.begin) / self.done * (self.total - self.done)
+            print(f"[{self.done}/{self.total}] {label}; {left:.0f} s left", file=sys.stderr, flush=True)

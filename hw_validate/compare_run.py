@@ -12,6 +12,7 @@ import multiprocessing
 import os
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future, ProcessPoolExecutor, as_completed
+from concurrent.futures.process import BrokenProcessPool
 from functools import cache, lru_cache
 from pathlib import Path
 from typing import Any
@@ -22,6 +23,7 @@ import hoppersim
 from hoppersim.errors import HopperSimError, InputError
 from hoppersim.machine.loading import load_machine
 from hoppersim.machine.machine import Machine
+from hoppersim.program.cases import Case, build_case
 from hoppersim.program.operands import constant_value
 from hoppersim.program.work import Work
 from hoppersim.result.api import simulate
@@ -80,19 +82,31 @@ def model_hash() -> str:
     return state.hexdigest()[:16]
 
 
-def simulate_at(request: Request, work: Work, state: str) -> Simulated:
-    """Simulate one work in a process of its own, if it sees the machine and the sources that are asked for.
+class _Worker:
+    """What a process of its own works with: a machine that later edits of files cannot reach."""
+
+    machine: Machine | None = None
+    changed = False
+
+
+def start_worker(machine: Machine, sources: str) -> None:
+    """Take the machine, and load all of the simulator before its sources may change."""
+    _Worker.machine = machine
+    simulate_one(machine, build_case(Case("unicast", grid=1, rows=8, iterations=2)))
+    _Worker.changed = model_hash() != sources
+
+
+def simulate_at(work: Work) -> Simulated:
+    """Simulate one work in a process that `start_worker` began.
 
     Raises
     ------
     InputError
-        If they have changed since the comparison began.
+        If the simulator's sources had changed when the process began.
     """
-    if state != state_of(request):
-        raise InputError(
-            "simulator", state_of(request), f"must stay {state} until all points are done; run again"
-        )
-    return simulate_one(request, work)
+    if _Worker.changed or _Worker.machine is None:
+        raise InputError("simulator", model_hash(), "its sources must stay while processes start; run again")
+    return simulate_one(_Worker.machine, work)
 
 
 def state_of(request: Request) -> str:
@@ -100,10 +114,10 @@ def state_of(request: Request) -> str:
     return f"{machine_for(request).hash}-{model_hash()}"
 
 
-def simulate_one(request: Request, work: Work) -> Simulated:
+def simulate_one(machine: Machine, work: Work) -> Simulated:
     """Simulate one work. A work that the machine cannot run gives its reason."""
     try:
-        result = simulate(machine_for(request), work)
+        result = simulate(machine, work)
     except HopperSimError as error:
         return Simulated(error=str(error))
     if result.hung:
@@ -183,29 +197,33 @@ def simulate_items(
     for item in items:
         if item.hash not in todo:
             report(item.label)
-    for item, found in _simulated(list(todo.values()), request, jobs):
+    for item, found in _simulated(list(todo.values()), machine_for(request), jobs):
         kept.add(item.hash, found)
         report(item.label)
     return [_pair(item, kept.known[item.hash]) for item in items]
 
 
-def _simulated(todo: list[Item], request: Request, jobs: int) -> Iterator[tuple[Item, Simulated]]:
+def _simulated(todo: list[Item], machine: Machine, jobs: int) -> Iterator[tuple[Item, Simulated]]:
     """Simulate points as they come; the first here, so that a first use compiles once."""
     alone = len(todo) if jobs == 1 else 1
     for item in todo[:alone]:
-        yield item, simulate_one(request, item.work)
+        yield item, simulate_one(machine, item.work)
     rest = todo[alone:]
     if not rest:
         return
     # Forking a process that has started threads (numba's) is unsafe.
     context = multiprocessing.get_context("spawn")
-    with ProcessPoolExecutor(max_workers=min(jobs, len(rest)), mp_context=context) as pool:
-        under_way: dict[Future[Any], Item] = {
-            pool.submit(simulate_at, request, item.work, state_of(request)): item for item in rest
-        }
+    workers = min(jobs, len(rest))
+    with ProcessPoolExecutor(workers, context, start_worker, (machine, model_hash())) as pool:
+        under_way: dict[Future[Any], Item] = {pool.submit(simulate_at, item.work): item for item in rest}
         try:
             for done in as_completed(under_way):
                 yield under_way[done], done.result()
+        except BrokenProcessPool as error:
+            rule = (
+                "processes ended before they were done: too little memory, or its sources are being changed"
+            )
+            raise InputError("simulator", model_hash(), rule) from error
         except BaseException:
             pool.shutdown(wait=False, cancel_futures=True)
             raise

@@ -104,6 +104,7 @@ COUNTER_NAMES = (
     "l2.misses",  # per slice: of those, not found there
     "l2.fabric_sectors",  # per partition: sectors that came from the other one
     "hbm.bytes_read",  # per channel
+    "sm.bytes_loaded",  # per SM: bytes of boxes that reached it, which may be fewer than its sectors hold
     "busy.tma",
     "busy.slice",
     "busy.fabric",

@@ -14,7 +14,7 @@ import simpy
 from numpy.typing import NDArray
 
 from hoppersim.blocks import l2
-from hoppersim.blocks.addresses import channel_of, home_partition, slice_in_partition
+from hoppersim.blocks.addresses import channel_of, home_partition, page_draw, slice_in_partition
 from hoppersim.blocks.lrc import may_merge, may_open
 from hoppersim.engine.interface import (
     COPY,
@@ -254,13 +254,12 @@ class ReferenceFabric:
     def _ask_hbm(self, number: int, piece: int, now: int) -> None:
         t = self.tables
         channel = channel_of(number, t.channels)
+        back = int(t.from_hbm[page_draw(number, len(t.from_hbm))])
 
         def read(tick: int) -> None:
             leave = self._serve(t.hbm_server + channel, tick, t.hbm_service[SECTORS_PER_LINE])
             self._add("hbm.bytes_read", channel, LINE_BYTES)
-            self._hop(
-                leave + t.from_hbm, t.hbm_server + channel, lambda late: self._fill(number, piece, late)
-            )
+            self._hop(leave + back, t.hbm_server + channel, lambda late: self._fill(number, piece, late))
 
         self._hop(now + t.to_hbm, t.slice_server + piece, read)
 
@@ -352,9 +351,8 @@ class ReferenceFabric:
     def _ingress(self, line: Line, now: int) -> None:
         t, transfer = self.tables, line.box.transfer
         leave = self._serve(t.sm_server + line.sm, now, t.sm_service[line.sectors])
-        if transfer.kind == COPY:
-            self._add("sm.bytes_in_dsmem", line.sm, line.data)
-        else:
+        self._add("sm.bytes_in_dsmem" if transfer.kind == COPY else "sm.bytes_loaded", line.sm, line.data)
+        if transfer.kind != COPY:
             name = "sm.bytes_in_multicast" if transfer.kind == MULTICAST else "sm.bytes_in_self"
             self._add(name, line.sm, line.sectors * SECTOR_BYTES)
         self._deliver(line, leave + t.completion)

@@ -20,7 +20,7 @@ from hoppersim.engine.output import CtaRun, RunOutput
 from hoppersim.engine.steps import bind
 from hoppersim.engine.watch import Watch
 from hoppersim.engine.watched import WatchedSteps
-from hoppersim.errors import EXIT_INPUT, HopperSimError, InputError, InternalError
+from hoppersim.errors import InputError, InternalError
 from hoppersim.machine import AddressMap, Machine
 from hoppersim.program.work import Flow, Work
 from hoppersim.units import LINE_BYTES, TICKS_PER_CYCLE
@@ -29,10 +29,8 @@ FOREVER = float("inf")
 FABRICS = ("compiled", "reference")
 
 
-class RunTooLongError(HopperSimError):
+class RunTooLongError(InputError):
     """The run passed its limit of simulated cycles, which is the caller's to set."""
-
-    exit_code = EXIT_INPUT
 
 
 def make_fabric(
@@ -178,7 +176,7 @@ def _run(clockwork: Clockwork, processes: list[simpy.Process], max_cycles: float
         while not finished:
             env.step()
             if env.now > limit:
-                raise RunTooLongError(f"the run did not end within {max_cycles:g} cycles")
+                raise RunTooLongError("max_cycles", max_cycles, "the run must end within so many SM cycles")
     except simpy.core.EmptySchedule:
         return True
     return False

@@ -47,7 +47,7 @@ class Tables(NamedTuple):
     from_slice: Ints
     fabric_latency: int
     to_hbm: int
-    from_hbm: int
+    from_hbm: Ints
     to_sm: int
     completion: int
     pair: Ints
@@ -82,6 +82,14 @@ def _latency_tables(machine: Machine) -> tuple[Ints, Ints]:
     there = np.maximum(1, np.rint(total / 2)).astype(np.int64)
     back = np.maximum(1, np.rint(total).astype(np.int64) - there)
     return there, back
+
+
+def _from_hbm(machine: Machine, to_hbm: int) -> Ints:
+    """What a line takes from DRAM to its slice, for each draw of its page."""
+    total = np.rint((machine.spec.hbm.latency + machine.hbm_latency.ravel()) * TICKS_PER_CYCLE).astype(
+        np.int64
+    )
+    return np.maximum(1, total - to_hbm)
 
 
 def _services(machine: Machine) -> dict[str, Ints]:
@@ -138,7 +146,7 @@ def make_tables(machine: Machine, granular: bool = False) -> Tables:
         line_interval=to_ticks(spec.tma.line_interval),
         box_interval=round(spec.tma.box_interval * TICKS_PER_CYCLE),
         to_slice=there, from_slice=back, fabric_latency=to_ticks(spec.l2.fabric_latency),
-        to_hbm=max(1, hbm_ticks // 2), from_hbm=max(1, hbm_ticks - hbm_ticks // 2),
+        to_hbm=max(1, hbm_ticks // 2), from_hbm=_from_hbm(machine, hbm_ticks // 2),
         to_sm=to_ticks(spec.xbar.response_latency), completion=to_ticks(spec.tma.completion_latency),
         pair=pair, copy_launch=to_ticks(spec.tma.launch_latency),
         lrc_enabled=spec.lrc.enabled, lrc_entries=spec.lrc.entries, lrc_max_merged=spec.lrc.max_merged,

@@ -16,7 +16,7 @@ from hoppersim.machine.overrides import apply_overrides
 from hoppersim.machine.provenance import Origin
 from hoppersim.machine.rules import COSTS, closest, require_known, sections
 from hoppersim.machine.specification import Specification
-from hoppersim.machine.tables import TABLES, Table, read_table
+from hoppersim.machine.tables import HBM_DRAWS, TABLES, Table, read_table
 
 PRESETS = Path(__file__).parent / "presets"
 REFERENCE = "h200_sxm"
@@ -67,11 +67,15 @@ def load_machine(
     _check_whole(spec, plan)
     provenance = dict(entries)
     provenance["floorplan"] = Origin(plan.name, "file", plan.origin)
-    shapes = {"l2_latency": (plan.sm_count, spec.l2.slices), "pair_latency": (plan.sm_count, plan.sm_count)}
+    shapes = {
+        "l2_latency": (plan.sm_count, spec.l2.slices),
+        "pair_latency": (plan.sm_count, plan.sm_count),
+        "hbm_latency": (1, HBM_DRAWS),
+    }
     read: dict[str, Table] = {}
     for name in TABLES:
         read[name], provenance[f"tables.{name}"] = read_table(name, tables.get(name), folders, shapes[name])
-    return Machine(spec, plan, read["l2_latency"], read["pair_latency"], provenance)
+    return Machine(spec, plan, *(read[name] for name in TABLES), provenance)
 
 
 @cache

@@ -38,6 +38,8 @@ class Machine:
     pair_latency
         Offsets from the mean SM-to-SM latency by sender and receiver, in SM cycles; pairs of different
         GPCs have no meaning.
+    hbm_latency
+        Offsets from the latency of a miss, in SM cycles; each DRAM page draws one.
     provenance
         Value, unit and origin of every parameter by its path.
     """
@@ -46,6 +48,7 @@ class Machine:
     floorplan: Floorplan
     l2_latency: Table
     pair_latency: Table
+    hbm_latency: Table
     provenance: dict[str, Origin]
 
     @property
@@ -71,7 +74,7 @@ class Machine:
         del numbers["name"]
         state.update(msgspec.json.encode(numbers, order="deterministic"))
         state.update(msgspec.json.encode(self.floorplan.gpcs))
-        for table in (self.l2_latency, self.pair_latency):
+        for table in (self.l2_latency, self.pair_latency, self.hbm_latency):
             state.update(digest(table).encode())
         return state.hexdigest()[:16]
 

@@ -1,4 +1,4 @@
-"""The tables of a machine: one number for each SM and slice, or for each pair of SMs."""
+"""The tables of a machine: one number for each SM and slice, for each pair of SMs, or for each draw of a page."""
 
 from __future__ import annotations
 
@@ -15,7 +15,9 @@ from hoppersim.machine.rules import require_known
 
 Table = NDArray[np.float64]
 
-TABLES = ("l2_latency", "pair_latency")
+TABLES = ("l2_latency", "pair_latency", "hbm_latency")
+HBM_DRAWS = 32
+"""Offsets among which a page of DRAM draws its own; a power of two."""
 UNIT = "cycle"
 ZERO = "zero"
 """Stands for a table of zeros in place of a file."""

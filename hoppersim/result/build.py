@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from hoppersim.machine.machine import Machine
     from hoppersim.program.work import Work
 
-_DELIVERED = ("sm.bytes_in_self", "sm.bytes_in_multicast", "sm.bytes_in_dsmem")
+_DELIVERED = ("sm.bytes_loaded", "sm.bytes_in_dsmem")
 
 
 def build_result(machine: Machine, work: Work, output: RunOutput, *, alone: bool = True) -> Result:

@@ -47,8 +47,7 @@ def check_loads(counters: Counters, expected: int) -> None:
     InternalError
         If the figures differ.
     """
-    delivered = total(counters, "sm.bytes_in_self") + total(counters, "sm.bytes_in_multicast")
-    _equal("bytes that the program loads", expected, "delivered", delivered)
+    _equal("bytes that the program loads", expected, "delivered", total(counters, "sm.bytes_loaded"))
 
 
 def check_bound(window_cycles: float, bounds: Bounds) -> None:

@@ -19,7 +19,6 @@ MOSTLY = 0.50
 
 RESOURCES = {
     "tma": "TMA engine",
-    "lrc": "LRC",
     "slice": "L2 slice",
     "fabric": "L2 partition fabric",
     "hbm": "HBM",

@@ -39,7 +39,7 @@ BAD = {
     "hot tile from HBM": (["run", "unicast", "-m", "hbm", "--pattern", "hot"], "pattern = 'hot'", "sweep"),
     "unknown study": (["experiment", "cluster_scalin"], "experiment = 'cluster_scalin'", "cluster_scaling"),
     "no processes": (["experiment", "cluster_scaling", "-p", "tiny", "-j", "0"], "--jobs = 0", "1"),
-    "limit of cycles": (["run", "unicast", "-p", "tiny", "--max-cycles", "100"], "100 cycles", "max"),
+    "limit of cycles": (["run", "unicast", "-p", "tiny", "--max-cycles", "9"], "max_cycles = 9", "must end"),
     "file missing": (["check", "nothing.toml"], "nothing.toml", "exist"),
     "unknown code": (["explain", "HS-XX-999"], "HS-XX-999", "HS-"),
     "new file with a strange name": (["new", "flow.txt"], "flow.txt", "flow.toml"),

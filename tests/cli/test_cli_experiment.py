@@ -6,12 +6,8 @@ import csv
 import json
 from pathlib import Path
 
-import pytest
-
 from hoppersim.experiments.cluster_scaling import STUDY
 from hoppersim.experiments.registry import find_study, study_names
-from hoppersim.experiments.runner import run_study
-from hoppersim.experiments.study import MachineRequest
 from hoppersim.machine.machine import Machine
 
 FILES = ("cluster_scaling.json", "cluster_scaling.csv", "cluster_scaling.png", "cluster_scaling.svg")
@@ -52,10 +48,3 @@ def test_a_cluster_that_does_not_fit_is_a_row_that_says_so(tiny: Machine) -> Non
     row = STUDY.measure(tiny, point)
     assert row["cycles"] is None
     assert "launch.cluster" in row["status"]
-
-
-@pytest.mark.slow
-def test_rows_do_not_depend_on_the_number_of_processes(tiny: Machine) -> None:
-    points = STUDY.points(tiny, True)[:6]
-    request = MachineRequest("tiny")
-    assert run_study(STUDY, request, points, jobs=1) == run_study(STUDY, request, points, jobs=2)

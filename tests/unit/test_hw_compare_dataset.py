@@ -52,7 +52,7 @@ def test_points_are_grouped_by_portion_mode_and_memory() -> None:
         pair("unicast", 100, 900, spread=0.06),
     ]
     grouped = {name: len(members) for name, members in scoring.groups(found).items()}
-    assert list(grouped)[0] == "set aside"
+    assert next(iter(grouped)) == "set aside"
     assert grouped["set aside, random"] == grouped["set aside, families"] == grouped["training"] == 1
     assert grouped["set aside: family: 48 rows"] == 1
     assert grouped["set aside: mode unicast"] == grouped["set aside: memory sweep"] == 2
@@ -130,9 +130,14 @@ def test_a_point_that_cannot_run_gives_its_reason(tmp_path: Path) -> None:
     assert document(Comparison.of("tiny", [found]))["failures"] == [found]
 
 
-def test_a_process_with_other_sources_refuses(tmp_path: Path) -> None:
+def test_a_process_that_began_with_other_sources_refuses(monkeypatch) -> None:
+    work = items()[0].work
+    monkeypatch.setattr(running, "_Worker", type("Fresh", (running._Worker,), {}))
+    running.start_worker(running.machine_for(TINY), "other sources")
     with pytest.raises(InputError, match="run again"):
-        running.simulate_at(TINY, items()[0].work, "another state")
+        running.simulate_at(work)
+    running.start_worker(running.machine_for(TINY), running.model_hash())
+    assert running.simulate_at(work).cycles
 
 
 def test_selections_of_the_dataset() -> None:

@@ -22,16 +22,17 @@ def device(uuid: str = UUID) -> dict[str, Any]:
     return {
         "row": "device", "name": "NVIDIA H200", "uuid": uuid, "driver": 13000, "sms": 132, "l2_bytes": 1,
         "shared_bytes_per_sm": 1, "bus_bits": 1, "clock_khz": 1980000, "memory_clock_khz": 1,
-        "nvidia_smi": {"clocks.sm": "1980 MHz", "host": "secret"}, "compiler": "NVRTC", "when": "2026-01-02T03:04:05Z",
+        "nvidia_smi": {"clocks.sm": "1980 MHz", "host": "secret"}, "compiler": "NVRTC",
+        "when": "2026-01-02T03:04:05Z",
     }  # fmt: skip
 
 
 def point(iterations: int = 4, **changes: Any) -> dict[str, Any]:
     key = work_hash(build_case(Case("unicast", rows=8, iterations=iterations)))
     flow = {
-        "cycles": 110, "repeats": [100, 120, 110], "spread": 20 / 110, "event_ms": [0.3, 0.1, 0.2], "sm_ghz": 1.9,
-        "ctas": 2, "cta": {"number": [0, 3], "sm": [5, 6], "cycles": [90, 110]}, "roles": {}, "stamps": {},
-        "check": {"verified": True},
+        "cycles": 110, "repeats": [100, 120, 110], "spread": 20 / 110, "event_ms": [0.3, 0.1, 0.2],
+        "sm_ghz": 1.9, "ctas": 2, "cta": {"number": [0, 3], "sm": [5, 6], "cycles": [90, 110]},
+        "roles": {}, "stamps": {}, "check": {"verified": True},
     }  # fmt: skip
     row = {
         "row": "point", "id": key[:16], "label": f"p{iterations}", "hash": key, "uuid": UUID, "status": "ok",

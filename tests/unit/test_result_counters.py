@@ -29,6 +29,7 @@ def balanced() -> Counters:
         "gpc.bytes_in": np.array([512]),
         "gpc.sectors_delivered": np.array([32]),
         "sm.bytes_in_multicast": np.array([512, 512]),
+        "sm.bytes_loaded": np.array([512, 512]),
     }
     return counters
 

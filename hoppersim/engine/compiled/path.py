@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from numba import njit
 
-from hoppersim.blocks.addresses import channel_of, home_partition, slice_in_partition
+from hoppersim.blocks.addresses import channel_of, home_partition, page_draw, slice_in_partition
 from hoppersim.blocks.l2 import install, look_up
 from hoppersim.blocks.lrc import may_merge, may_open
 from hoppersim.engine.compiled import columns as c
@@ -261,10 +261,12 @@ def cross(t, s, p, piece, now):
 @njit(_nrt=False, forceinline=True)
 def at_hbm(t, s, p, now):
     """The channel reads the line."""
-    channel = channel_of(s.packets[p].line, t.channels)
+    line = s.packets[p].line
+    channel = channel_of(line, t.channels)
     leave = serve(s, t.hbm_server + channel, now, t.hbm_service[SECTORS_PER_LINE])
     s.count[c.N_HBM, channel] += LINE_BYTES
-    schedule(s, p, leave + t.from_hbm, t.hbm_server + channel, c.FILL)
+    back = t.from_hbm[page_draw(line, t.from_hbm.shape[0])]
+    schedule(s, p, leave + back, t.hbm_server + channel, c.FILL)
 
 
 @njit(_nrt=False, forceinline=True)
@@ -323,12 +325,10 @@ def at_ingress(t, s, p, now):
     sm = packet.sm
     r = packet.record
     leave = serve(s, t.sm_server + sm, now, t.sm_service[packet.sectors])
-    if s.records[r, c.R_KIND] == COPY:
-        s.count[c.N_DSMEM_IN, sm] += packet.data
-    elif s.records[r, c.R_KIND] == MULTICAST:
-        s.count[c.N_MULTICAST_BYTES, sm] += packet.sectors * SECTOR_BYTES
-    else:
-        s.count[c.N_SELF, sm] += packet.sectors * SECTOR_BYTES
+    kind = s.records[r, c.R_KIND]
+    s.count[c.N_DSMEM_IN if kind == COPY else c.N_LOADED, sm] += packet.data
+    if kind != COPY:
+        s.count[c.N_MULTICAST_BYTES if kind == MULTICAST else c.N_SELF, sm] += packet.sectors * SECTOR_BYTES
     deliver(t, s, r, packet.piece, packet.data, leave + t.completion)
     drop_packet(s, p)
 
