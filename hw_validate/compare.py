@@ -16,7 +16,7 @@ from hoppersim.dataset.schema import STABLE_SPREAD
 from hoppersim.errors import InputError
 from hoppersim.program.canonical import work_hash
 from hoppersim.program.work import Work
-from hw_validate.works import works_of
+from hw_validate.works import plan_hashes, works_of
 
 Simulation = Callable[[Work], float]
 """Gives the simulated cycles of the slowest CTA of a work."""
@@ -168,8 +168,8 @@ def dataset_items(dataset: Dataset, selection: str, run: str = "") -> list[Item]
 
 
 def _chosen(point: Point, selection: str) -> bool:
-    if selection == "scaling":
-        return point.plan == "scaling"
+    if selection == "scaling":  # a work of the study may belong to another plan too
+        return point.hash in plan_hashes("scaling") and not point.set_aside
     return selection == "all" or bool(point.set_aside) == (selection == "set-aside")
 
 

@@ -23,9 +23,11 @@ def measured_block(dataset: Dataset, summary: ErrorSummary) -> str:
     """Write what stands between the README's marks."""
     rows = summary.scaling or scaling_rows(dataset, {})
     run = dataset.manifest.runs[0]
+    simulated = any(row["simulated"] is not None for row in rows)
+    beside = ", then simulated, then the simulator's error" if simulated else ""
     about = (
-        f"SM cycles for each 32 KB tile (four stages, whole chip) on a real {run.device}, {run.first[:10]}, "
-        "then simulated, then the simulator's error; every CTA receives the same bytes:"
+        f"SM cycles for each 32 KB tile (four stages, whole chip) on a real {run.device}, {run.first[:10]}"
+        f"{beside}; every CTA receives the same bytes:"
     )
     return "\n".join(["", about, "", *_scaling_table(rows), "", *_score_lines(dataset, summary), ""])
 
@@ -56,10 +58,12 @@ def _cell(row: dict[str, Any] | None) -> str:
 
 def _score_lines(dataset: Dataset, summary: ErrorSummary) -> list[str]:
     aside = sum(count for why, count in dataset.manifest.set_aside.items() if why)
+    checked = sum(point.verified is True for point in dataset.points)
     shown = [name for name in SHOWN if name in summary.groups]
     about = (
         f"The dataset has {len(dataset.points):,} points of {len(dataset.manifest.runs)} H200 parts; "
-        f"{aside} of them were set aside for this score when they were planned."
+        f"{aside} were set aside for this score when they were planned. Received data were checked at "
+        f"{checked} points."
     )
     if not any(name.startswith("set aside") for name in shown):
         return [about, "Those are not scored yet."]

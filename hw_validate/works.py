@@ -13,7 +13,7 @@ from hoppersim.errors import InputError
 from hoppersim.program.canonical import work_hash
 from hoppersim.program.work import Work
 
-PLANS = ("dataset", "scaling", "lrc", "costs", "structure", "streams")
+PLANS = ("dataset", "scaling", "lrc", "costs", "structure", "streams", "one_box")
 CASES = "cases"
 """What the plan of a point is called that is a case of its own."""
 
@@ -33,6 +33,12 @@ def planned_works() -> dict[str, Planned]:
         for point in import_module(f"hw_validate.plans.{name}").points():
             found.setdefault(work_hash(point.work), Planned(name, point.work))
     return found
+
+
+@cache
+def plan_hashes(name: str) -> frozenset[str]:
+    """Give the hashes of all works of one plan."""
+    return frozenset(work_hash(point.work) for point in import_module(f"hw_validate.plans.{name}").points())
 
 
 def works_of(points: Iterable[Measured]) -> dict[str, Work]:

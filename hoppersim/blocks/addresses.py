@@ -2,9 +2,9 @@
 
 Models: pages of 4 KB alternate between the two partitions by an exclusive-or of page-number bits (published
 for one H100 PCIe part, the best public figure). Inside a partition a hash of the line number draws the
-slice: one 32 KB tile read by the whole chip is held to 36 % of the L2's rate,
-which is what 256 random draws among the slices give, and what an even spread would not. A page of 4 KB lies in one channel, drawn by a
-hash: so few bytes in flight leave channels idle, as measured, where lines spread one by one would not.
+slice: one 32 KB tile read by the whole chip is held to 36 % of the L2's rate, which is what 256 random
+draws among the slices give, and what an even spread would not. A page of 4 KB lies in one channel, drawn by
+a hash: so few bytes in flight leave channels idle, as measured, where lines spread one by one would not.
 
 Leaves out: the real hash inside a partition, which nothing public gives; physical page scattering.
 """
@@ -46,7 +46,7 @@ def slice_in_partition(line: int, slices: int) -> int:
 
 @register_jitable
 def page_draw(line: int, draws: int) -> int:
-    """Which of the latency offsets the DRAM page of the line has drawn; `draws` is a power of two."""
+    """Say which latency offset the DRAM page of the line has drawn; `draws` is a power of two."""
     return mix((line >> LINES_PER_PAGE_BITS) + 11) & (draws - 1)
 
 

@@ -99,7 +99,8 @@ class Point(_Row, frozen=True, kw_only=True):
     event_ms, sm_ghz
         Median time between two events around the launch [ms]; SM clock seen in the run [GHz].
     clusters, ctas, cta_cycles
-        Clusters and CTAs that ran; mean time of a CTA in the median repeat [cycle].
+        Clusters launched; CTAs that took part (those outside the point's set of SMs leave at once); mean time
+        of a CTA in the median repeat [cycle].
     set_aside
         Why the point is kept from every fit, decided when it was planned; "" for training.
     verified

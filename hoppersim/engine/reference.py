@@ -8,6 +8,8 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable
+from heapq import heappop, heappush
+from itertools import count
 
 import numpy as np
 import simpy
@@ -54,7 +56,8 @@ class ReferenceFabric:
         self.frontier = 0
         self.lines = 0
         self._env = simpy.Environment()
-        self._inbox: list[tuple[int, Callable[[int], None]]] = []
+        self._inbox: list[tuple[int, int, Callable[[int], None]]] = []
+        self._numbers = count()
         self._places = l2.empty_places(self.tables.slices, machine.spec.l2.bytes, LINE_BYTES)
         self._present = l2.nothing_present(self.tables.partitions, memory_lines)
         self._exits: dict[int, deque[tuple[int, Line]]] = {}
@@ -94,12 +97,12 @@ class ReferenceFabric:
         """Process all events before `horizon`, but stop `lookahead` after the first entry that it returns."""
         while self._env.peek() < horizon:
             now = int(self._env.peek())
-            while self._env.peek() == now:
-                self._env.step()
-            inbox, self._inbox = sorted(self._inbox, key=lambda item: item[0]), []
-            for _, arrive in inbox:
+            self._gather(now)
+            while self._inbox:
                 before = len(self._log)
+                _, _, arrive = heappop(self._inbox)
                 arrive(now)
+                self._gather(now)
                 horizon = min([horizon, *(entry.tick + self.lookahead for entry in self._log[before:])])
         self.frontier = max(self.frontier, horizon)
         log, self._log = self._log, []
@@ -114,10 +117,15 @@ class ReferenceFabric:
         """Counters so far, by block name, one value for each unit."""
         return collect(self.tables, self._count, self._busy)
 
+    def _gather(self, now: int) -> None:
+        """Put what arrives at this tick into the inbox, which hands it out in the order of upstream ports."""
+        while self._env.peek() == now:
+            self._env.step()
+
     def _hop(self, tick: int, port: int, arrive: Callable[[int], None]) -> None:
         """Let something arrive at a tick; within it the order is that of the upstream ports."""
         event = self._env.timeout(tick - self._env.now)
-        event.callbacks.append(lambda _: self._inbox.append((port, arrive)))
+        event.callbacks.append(lambda _: heappush(self._inbox, (port, next(self._numbers), arrive)))
 
     def _serve(self, server: int, now: int, service: int) -> int:
         """Serve first come first served; return the tick at which the line leaves."""

@@ -91,7 +91,7 @@ def measure(machine: Machine, point: Point) -> Row:
         result = simulate(machine, build_case(case))
     except (InputError, IllegalWorkError) as error:
         return row | dict.fromkeys(_FIGURES) | {"status": str(error)}
-    return row | _figures(result)
+    return row | _figures(result) | {"silicon_cycles": silicon_cycles(case)}
 
 
 _FIGURES = (
@@ -138,7 +138,7 @@ def _figures(result: Result) -> Row:
     }
     if result.bounds is not None:
         row |= {f"bound_{name}": value for name, value in msgspec.to_builtins(result.bounds).items()}
-    return row | {"silicon_cycles": silicon_cycles(result.work_hash)}
+    return row
 
 
 def finding(rows: list[Row]) -> list[str]:

@@ -1,20 +1,32 @@
-"""What the shipped dataset measured on silicon for a work, where it has the work."""
+"""What the shipped dataset measured on silicon for a case, where it has the case."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from functools import cache
 
-import hoppersim.dataset
+from msgspec.structs import replace
+
+from hoppersim.dataset import measured_cycles
+from hoppersim.program.canonical import work_hash
+from hoppersim.program.cases import Case, build_case
+
+MEASURED_ITERATIONS = (64, 128)
+"""Iterations with which the dataset's scaling points ran."""
 
 
 @cache
-def _measured() -> Mapping[str, float]:
-    # A package without a dataset is complete: studies then show simulated figures only.
-    reader = getattr(hoppersim.dataset, "measured_cycles", None)
-    return reader() if reader is not None else {}
+def _measured() -> dict[str, float]:
+    return measured_cycles()
 
 
-def silicon_cycles(work_hash: str) -> float | None:
-    """Give the measured time of a work [cycle]; None where it was not measured."""
-    return _measured().get(work_hash)
+def silicon_cycles(case: Case) -> float | None:
+    """Give the measured time of a case [cycle], in proportion from a longer run of the same loop.
+
+    None where it was not measured.
+    """
+    for iterations in (case.iterations, *MEASURED_ITERATIONS):
+        longer = build_case(replace(case, iterations=iterations))
+        found = _measured().get(work_hash(longer))
+        if found is not None:
+            return found * case.iterations / iterations
+    return None

@@ -75,7 +75,7 @@ def load_machine(
     read: dict[str, Table] = {}
     for name in TABLES:
         read[name], provenance[f"tables.{name}"] = read_table(name, tables.get(name), folders, shapes[name])
-    return Machine(spec, plan, *(read[name] for name in TABLES), provenance)
+    return Machine(spec, plan, **read, provenance=provenance)
 
 
 @cache

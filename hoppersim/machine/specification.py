@@ -71,7 +71,7 @@ class Lrc(_Section, frozen=True):
 class Xbar(_Section, frozen=True):
     """The crossbar between the GPCs and the L2 slices."""
 
-    request_latency: Annotated[float, _unit("cycle", "TMA engine to coalescer", gt=0)]
+    request_latency: Annotated[float, _unit("cycle", "TMA engine to the crossbar", gt=0)]
     gpc_bytes_per_cycle: Annotated[float, _unit("B/cycle", "what one GPC takes in from the L2", gt=0)]
     sm_bytes_per_cycle: Annotated[float, _unit("B/cycle", "what one SM takes in", gt=0)]
     response_latency: Annotated[float, _unit("cycle", "GPC port to SM ingress", gt=0)]

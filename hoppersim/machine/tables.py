@@ -1,4 +1,4 @@
-"""The tables of a machine: one number for each SM and slice, for each pair of SMs, or for each draw of a page."""
+"""The tables of a machine: a number for each SM and slice, each pair of SMs, or each draw of a page."""
 
 from __future__ import annotations
 

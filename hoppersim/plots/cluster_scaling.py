@@ -15,11 +15,7 @@ if TYPE_CHECKING:
 
 _MEASURES = (("sms_used", "per used SM [B/cycle]"), ("sms_of_chip", "per SM of the chip [B/cycle]"))
 _DOTS = (0, (1, 1))
-_BOUND_NAMES = {
-    "unicast": "bound, shared tile",
-    "unicast_distinct": "bound, distinct tiles",
-    "multicast": "bound, multicast",
-}
+_BOUND_NAMES = {"multicast": "bound, one tile for the cluster", "unicast_distinct": "bound, distinct tiles"}
 """Both ways of multicast have one bound."""
 
 
@@ -126,5 +122,5 @@ def _legend(figure: Figure, axes: Axes, *, silicon: bool) -> None:
     labels.append("bound")
     if silicon:
         handles.append(Line2D([], [], color=MUTED, linestyle="", marker="o", markersize=9, fillstyle="none"))
-        labels.append("measured on silicon")
+        labels.append("measured on an H200")
     figure.legend(handles, labels, loc="outside lower center", ncols=3)

@@ -1,9 +1,10 @@
 """One box at a time, after a synchronisation of each kind, by unicast and by multicast.
 
-Hypotheses for the loops that meet at a cluster sync before every tile, which take longer than the sync and the box
-taken apart: the sync itself waits for more when a box has just arrived, or the box takes longer because the acquire
-emptied a cache that the TMA engine uses (its descriptor). A relaxed sync in the same place tells them apart, and so does
-a fence alone. The same loop by multicast gives what fanning out adds to a box.
+Hypotheses for the loops that meet at a cluster sync before every tile, which take longer than the sync and
+the box taken apart: the sync itself waits for more when a box has just arrived, or the box takes longer
+because the acquire emptied a cache that the TMA engine uses (its descriptor). A relaxed sync in the same
+place tells them apart, and so does a fence alone. The same loop by multicast gives what fanning out adds to
+a box.
 """
 
 from __future__ import annotations

@@ -95,3 +95,19 @@ def _branch() -> Iterator[Point]:
                 case = Case(mode, cluster, rows=256, stages=6, iterations=128, pattern=pattern,  # type: ignore[arg-type]
                             footprint=24 * MIB if pattern == "sweep" else 0)  # fmt: skip
                 yield point(case, "chip_branch")
+
+
+def fan_out_points() -> list[Point]:
+    """Multicast and merged unicast on 4 to 16 SMs of one GPC: does a GPC hand out bytes at a rate of its own?"""
+    return [
+        point(
+            Case(mode, cluster, rows=rows, stages=stages, iterations=128, pattern="sweep", footprint=16 * MIB,  # type: ignore[arg-type]
+                 sms=SmSet(gpcs=(1,), per_gpc=count)),
+            "fan_out_gpc", count=count,
+        )  # fmt: skip
+        for mode in ("multicast", "unicast", "multicast_slices")
+        for cluster in (2, 4, 8)
+        for count in (4, 8, 12, 16)
+        for rows, stages in ((256, 6), (128, 4))
+        if count % cluster == 0
+    ]

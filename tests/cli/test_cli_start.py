@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+import resource
 import subprocess
 import sys
-import time
 
 import pytest
 
@@ -35,11 +35,16 @@ def test_importing_the_package_imports_nothing_heavy() -> None:
 def test_help_takes_less_than_half_a_second() -> None:
     times = []
     for _ in range(4):
-        started = time.monotonic()
+        started = _spent_by_children()
         subprocess.run([sys.executable, "-m", "hoppersim", "--help"], capture_output=True, check=True)
-        times.append(time.monotonic() - started)
-    # The best of a few: other processes of the machine do not count against the command.
+        times.append(_spent_by_children() - started)
     assert min(times) < 0.5
+
+
+def _spent_by_children() -> float:
+    """Processor time, not wall time: other processes of the machine do not count against the command."""
+    usage = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return usage.ru_utime + usage.ru_stime
 
 
 @pytest.mark.parametrize("command", COMMANDS)

@@ -84,8 +84,32 @@ def _run(
     return sorted(log), carrier.counters()
 
 
+def _load(number: int, address: int, row: int, rows: int) -> Transfer:
+    reach = (Destination(0, number),)
+    return Transfer(
+        0, LOAD, 0, number, reach, address, row, (rows, 2, 1, 1), (256, 8192, 0, 0), 2 * row * rows
+    )
+
+
+AT_ONCE = {
+    "l2.partitions": 1,
+    "hbm.channels": 2,
+    "hbm.latency": 3.0,
+    "lrc.enabled": 0,
+    "tma.line_interval": 0.5,
+    "tma.box_interval": 0.0,
+    "xbar.gpc_bytes_per_cycle": 40.0,
+    "xbar.sm_bytes_per_cycle": 17.0,
+    "xbar.port_lines": 1,
+    "l2.latency": 32.0,
+    "l2.access_latency": 1.0,
+}
+"""A line from DRAM leaves its slice in the very tick in which it comes, between others of that tick."""
+
+
 @settings(max_examples=80, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(machines, traffic(), st.booleans())
+@example(AT_ONCE, [_load(0, ALLOCATION, 16, 1), _load(1, ALLOCATION + 65536, 208, 4)], True)
 def test_both_fabrics_log_the_same_bytes_at_the_same_ticks(
     values: dict[str, float], transfers: list[Transfer], granular: bool
 ) -> None:

@@ -21,7 +21,6 @@ from hoppersim.dataset import (
 from hoppersim.dataset.tables import pack, points_text, read_points, unpack
 from hoppersim.dataset.verify import private_text
 from hoppersim.errors import EXIT_VIOLATIONS, InputError
-from hoppersim.experiments.silicon import silicon_cycles
 from hw_validate.compare_readme import measured_block, present_block
 from hw_validate.works import PLANS, planned_works, works_of
 
@@ -61,8 +60,9 @@ def test_there_are_as_many_points_and_counters_as_asked_for() -> None:
 def test_measured_times_are_found_by_the_hash_of_the_work() -> None:
     cycles = measured_cycles()
     point = next(point for point in DATASET.finished() if point.lowering_is_default)
-    assert cycles[point.hash] == point.cycles == silicon_cycles(point.hash)
-    assert silicon_cycles("0" * 64) is None
+    assert cycles[point.hash] == point.cycles
+    assert "0" * 64 not in cycles
+    assert min(cycles.values()) > 0
 
 
 def test_times_by_sm_and_floorplans_are_there_for_every_run() -> None:

@@ -145,6 +145,8 @@ def test_selections_of_the_dataset() -> None:
     counts = {name: len(dataset_items(dataset, name)) for name in ("set-aside", "training", "scaling", "all")}
     assert counts["set-aside"] + counts["training"] == counts["all"]
     assert 0 < counts["scaling"] < counts["training"]
+    hashes = {item.hash for item in dataset_items(dataset, "scaling")}
+    assert {row["hash"] for row in store.scaling_rows(dataset, {})} <= hashes
     assert any(item.counters for item in dataset_items(dataset, "training"))
     for arguments in (("nothing",), ("all", "no run")):
         with pytest.raises(InputError):
