@@ -75,10 +75,9 @@ def _operation_cycles(operation: Operation, width: str, costs: Mapping[str, floa
     match operation:
         case Exit():
             return 0.0
-        case Compute(cycles=int(cycles)):
-            return float(cycles)
-        case Compute(cycles=expression):
-            return float(getattr(expression, "base", 0))
+        case Compute(cycles=cycles):
+            known = cycles if isinstance(cycles, int) else cycles.base
+            return known + costs.get(f"{cost_stem(operation, width)}.issue", 0.0)
         case Wait():
             return costs.get(f"{cost_stem(operation, width)}.hit", 0.0)
         case For(n=n, body=body):

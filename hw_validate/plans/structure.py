@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from hoppersim.program.cases import Case, build_case
+from hoppersim.program.cases import Case, Mode, build_case
 from hoppersim.program.work import SmSet
 from hw_validate.bundle import Point
 from hw_validate.lower import Options
 
 MIB = 2**20
+FAN_OUT_MODES: tuple[Mode, ...] = ("multicast", "unicast", "multicast_slices")
 
 
 def point(
@@ -98,16 +99,20 @@ def _branch() -> Iterator[Point]:
 
 
 def fan_out_points() -> list[Point]:
-    """Multicast and merged unicast on 4 to 16 SMs of one GPC: does a GPC hand out bytes at a rate of its own?"""
+    """List one tile for a cluster on 4 to 16 SMs of one GPC: does a GPC hand out bytes at a rate of its own."""
     return [
-        point(
-            Case(mode, cluster, rows=rows, stages=stages, iterations=128, pattern="sweep", footprint=16 * MIB,  # type: ignore[arg-type]
-                 sms=SmSet(gpcs=(1,), per_gpc=count)),
-            "fan_out_gpc", count=count,
-        )  # fmt: skip
-        for mode in ("multicast", "unicast", "multicast_slices")
+        _fan_out(mode, cluster, count, rows, stages)
+        for mode in FAN_OUT_MODES
         for cluster in (2, 4, 8)
         for count in (4, 8, 12, 16)
         for rows, stages in ((256, 6), (128, 4))
         if count % cluster == 0
     ]
+
+
+def _fan_out(mode: Mode, cluster: int, count: int, rows: int, stages: int) -> Point:
+    sms = SmSet(gpcs=(1,), per_gpc=count)
+    case = Case(
+        mode, cluster, rows=rows, stages=stages, iterations=128, pattern="sweep", footprint=16 * MIB, sms=sms
+    )
+    return point(case, "fan_out_gpc", count=count)
