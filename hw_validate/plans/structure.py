@@ -99,7 +99,7 @@ def _branch() -> Iterator[Point]:
 
 
 def fan_out_points() -> list[Point]:
-    """List one tile for a cluster on 4 to 16 SMs of one GPC: does a GPC hand out bytes at a rate of its own."""
+    """List one tile for a cluster on 4 to 16 SMs of one GPC, to see whether it hands out at its own rate."""
     return [
         _fan_out(mode, cluster, count, rows, stages)
         for mode in FAN_OUT_MODES
