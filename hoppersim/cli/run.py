@@ -55,6 +55,12 @@ def run(
     max_cycles: Annotated[
         int | None, typer.Option("--max-cycles", metavar="N", help="Give up after so many SM cycles.")
     ] = None,
+    checks: Annotated[
+        bool,
+        typer.Option(
+            "--check/--no-check", help="Refuse what breaks a rule, watch for races; without, run it as it is."
+        ),
+    ] = True,
     json: Json = False,
     out: Annotated[
         Path | None, typer.Option("--out", "-o", metavar="FILE", help="Also write the Result as JSON.")
@@ -73,6 +79,8 @@ def run(
       hoppersim run multicast -c 4 --box 256x128 --memory hbm --set xbar.gpc_bytes_per_cycle=1000
 
       hoppersim run flow.toml --json > result.json
+
+      hoppersim run hanging_flow.toml --no-check
     """
     from hoppersim.cli.options import announce_compilation, open_machine, require_fabric
     from hoppersim.cli.target import CaseOptions, open_target
@@ -86,7 +94,7 @@ def run(
     machine = open_machine(preset, settings, floorplan)
     if require_fabric(fabric) == "compiled":
         announce_compilation()
-    results = [simulate(machine, work, fabric=fabric, max_cycles=max_cycles) for work in works]
+    results = [simulate(machine, work, fabric=fabric, max_cycles=max_cycles, checks=checks) for work in works]
     hung = any(result.hung for result in results)
     verdict = compare(results[0], results[1], (names[0], names[1])) if against and not hung else None
     _report(results, names, verdict, json=json, out=out)
