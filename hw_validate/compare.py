@@ -182,7 +182,7 @@ def read_rows(path: Path) -> list[dict[str, Any]]:
         If the file cannot be read.
     """
     try:
-        lines = path.read_text(encoding="utf-8").splitlines()
+        lines = path.read_text(encoding="utf-8", errors="replace").splitlines()
     except OSError as error:
         raise InputError("measurements", str(path), f"must be a readable file ({error.strerror})") from error
     rows = []

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from hoppersim.cli.options import DEFAULT_PRESET, Json, Plan, Preset, Settings
+from hoppersim.errors import InputError
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -67,6 +68,8 @@ def experiment(
     with _progress(study.name, len(points)) as advance:
         rows = run_study(study, request, points, jobs if jobs is not None else usable_cores(), advance)
     folder = out if out is not None else Path("out") / name
+    if folder.exists() and not folder.is_dir():
+        raise InputError("--out", str(folder), "must be a folder: a file has this name")
     files = write_files(study, rows, folder)
     if json:
         typer.echo(_document(study, rows), nl=False)

@@ -53,7 +53,7 @@ def run(
     floorplan: Plan = None,
     fabric: Fabric = "compiled",
     max_cycles: Annotated[
-        int | None, typer.Option("--max-cycles", metavar="N", help="Give up after so many SM cycles.")
+        int | None, typer.Option("--max-cycles", min=1, metavar="N", help="Give up after so many SM cycles.")
     ] = None,
     checks: Annotated[
         bool,
@@ -106,6 +106,7 @@ def _report(
     results: list[Result], names: list[str], verdict: Verdict | None, *, json: bool, out: Path | None
 ) -> None:
     from hoppersim.cli.render import console, provisional_note, result_table, verdict_lines
+    from hoppersim.result.explain import explain_result
     from hoppersim.result.export import to_json, write_text
 
     whole = results[0] if len(results) == 1 else {"runs": results, "verdict": verdict}
@@ -121,6 +122,9 @@ def _report(
             screen.print(f"{name}: {line}", markup=False)
         if result.hung:
             screen.print(f"{name} hangs after {result.cycles:,.0f} cycles.", markup=False)
+    if len(results) == 1 and not results[0].hung:
+        for line in explain_result(results[0])[1:3]:
+            screen.print(line, markup=False)
     for line in verdict_lines(verdict) if verdict is not None else ():
         screen.print(line, markup=False)
     note = provisional_note(results[0].provisional)

@@ -111,8 +111,8 @@ def floorplans(name: str = DEFAULT) -> dict[str, dict[str, Any]]:
 def _text(path: Path) -> str:
     try:
         return path.read_text(encoding="utf-8")
-    except OSError as error:
-        raise InputError("dataset", path.name, f"must be a readable file ({error.strerror})") from error
+    except (OSError, UnicodeDecodeError) as error:
+        raise InputError("dataset", path.name, f"must be a readable file of text ({error})") from error
 
 
 def _decode(path: Path, kind: type[Any]) -> Any:

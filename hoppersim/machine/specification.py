@@ -10,8 +10,21 @@ from typing import Annotated, Any
 
 import msgspec
 
+LARGEST = {
+    "cycle": 1e6,
+    "GHz": 100.0,
+    "ratio": 100.0,
+    "B/cycle": 1e9,
+    "channel": 4096,
+    "slice": 4096,
+    "line": 2**20,
+}
+"""What no machine exceeds, by unit: a slip of the pen, not a design."""
+
 
 def _unit(name: str, description: str, **bounds: Any) -> msgspec.Meta:
+    if name in LARGEST:
+        bounds.setdefault("le", LARGEST[name])
     return msgspec.Meta(description=description, extra={"unit": name}, **bounds)
 
 

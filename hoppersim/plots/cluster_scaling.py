@@ -56,9 +56,7 @@ def _panel(axes: Axes, rows: Sequence[Row], divisor: str) -> None:
         axes.plot(
             clusters, [_rate(row, "cycles", divisor) for row in series], label=name, zorder=3, **look.line
         )
-        # What distinct tiles could gain from merging is no part of their idea.
-        bound = "bound_unmerged_cycles" if mode == "unicast_distinct" else "bound_merged_cycles"
-        bounds = [_rate(row, bound, divisor) for row in series]
+        bounds = [_rate(row, "bound_cycles", divisor) for row in series]
         axes.plot(clusters, bounds, color=look.colour, linewidth=1.2, linestyle=_DOTS, zorder=2)
         if mode in _BOUND_NAMES and divisor == "sms_used":
             axes.annotate(

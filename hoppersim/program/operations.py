@@ -6,13 +6,16 @@ the hardware's multicast mask; an operand may give it.
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import Annotated, Literal
 
 import msgspec
 
 Release = Literal["cta", "cluster", "relaxed"]
 Scope = Literal["warp", "role", "cta", "cluster"]
 FenceKind = Literal["mbarrier_init", "proxy_async", "acq_rel_cta", "acq_rel_cluster"]
+
+
+Integer = Annotated[int, msgspec.Meta(ge=-(2**53), le=2**53)]
 
 
 class Affine(msgspec.Struct, frozen=True, omit_defaults=True, forbid_unknown_fields=True):
@@ -23,15 +26,15 @@ class Affine(msgspec.Struct, frozen=True, omit_defaults=True, forbid_unknown_fie
     advanced by an increment and a compare-and-reset, so each step must be smaller than `wrap`.
     """
 
-    base: int = 0
-    cluster: int = 0
-    rank: int = 0
-    by_rank: tuple[int, ...] = ()
-    loops: dict[str, int] = {}
-    wrap: int = 0
+    base: Integer = 0
+    cluster: Integer = 0
+    rank: Integer = 0
+    by_rank: tuple[Integer, ...] = ()
+    loops: dict[str, Integer] = {}
+    wrap: Integer = 0
 
 
-Operand = int | Affine
+Operand = Integer | Affine
 
 
 class _Operation(msgspec.Struct, frozen=True, omit_defaults=True, forbid_unknown_fields=True, tag_field="op"):

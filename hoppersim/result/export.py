@@ -22,8 +22,10 @@ def write_whole(path: Path, write: Callable[[Path], None]) -> None:
     Raises
     ------
     InputError
-        If the folder cannot be made or written.
+        If the folder cannot be made or written, or something other than a file has the name.
     """
+    if path.exists() and not path.is_file():
+        raise InputError("out", str(path), "must name a file: what has this name is not one")
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.stem}.", suffix=path.suffix)
