@@ -202,7 +202,8 @@ def _memory_finding(name: str, known: dict[tuple[str, int], Row]) -> list[str]:
         reads = shared["l2_sectors"] / multicast["l2_sectors"]
         text = (
             f"{name}: in clusters of {best}, unicast of one tile, whose reads the L2 request coalescer (LRC) "
-            f"merges where it can, takes {slower:.2f}x the time of multicast and reads {reads:.2f}x its L2 sectors."
+            f"merges where it can, takes {slower:.2f}x the time of multicast and reads {reads:.2f}x its "
+            f"L2 sectors."
         )
         lines.append(text)
     top = max(known.values(), key=lambda row: row["chip_sm_bytes_per_cycle"])
