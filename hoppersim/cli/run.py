@@ -8,9 +8,11 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from hoppersim.cli.options import DEFAULT_PRESET, Fabric, Json, Plan, Preset, Settings
-from hoppersim.errors import EXIT_HANG
+from hoppersim.errors import EXIT_HANG, InputError
 
 if TYPE_CHECKING:
+    from hoppersim.machine.machine import Machine
+    from hoppersim.program.work import Work
     from hoppersim.result.schema import Result
     from hoppersim.result.verdict import Verdict
 
@@ -61,6 +63,12 @@ def run(
             "--check/--no-check", help="Refuse what breaks a rule, watch for races; without, run it as it is."
         ),
     ] = True,
+    hang_report: Annotated[
+        Path | None,
+        typer.Option(
+            "--hang-report", metavar="FILE", help="If it hangs, who waits for whom: FILE.json, .png or .svg."
+        ),
+    ] = None,
     json: Json = False,
     out: Annotated[
         Path | None, typer.Option("--out", "-o", metavar="FILE", help="Also write the Result as JSON.")
@@ -80,7 +88,7 @@ def run(
 
       hoppersim run flow.toml --json > result.json
 
-      hoppersim run hanging_flow.toml --no-check
+      hoppersim run hanging_flow.toml --no-check --hang-report hang.svg
     """
     from hoppersim.cli.options import announce_compilation, open_machine, require_fabric
     from hoppersim.cli.target import CaseOptions, open_target
@@ -98,8 +106,28 @@ def run(
     hung = any(result.hung for result in results)
     verdict = compare(results[0], results[1], (names[0], names[1])) if against and not hung else None
     _report(results, names, verdict, json=json, out=out)
+    for work, result in zip(works, results, strict=True):
+        if result.hung and hang_report is not None:
+            _write_hang(machine, work, hang_report)
     if hung or any(result.hazards for result in results):
         raise typer.Exit(EXIT_HANG)
+
+
+def _write_hang(machine: Machine, work: Work, path: Path) -> None:
+    from hoppersim.engine.simulate import simulate_raw
+    from hoppersim.plots.hang import draw_hang
+    from hoppersim.result.export import to_json, write_text
+    from hoppersim.result.hang import report_hang
+
+    report = report_hang(machine, work, simulate_raw(machine, work, watch=False))
+    if path.suffix == ".json":
+        write_text(path, to_json(report))
+    elif path.suffix in (".png", ".svg"):
+        draw_hang(report, path)
+    else:
+        raise InputError(
+            "--hang-report", str(path), "must end in .json, .png or .svg", path.with_suffix(".json")
+        )
 
 
 def _report(

@@ -56,3 +56,13 @@ def test_a_file_in_the_place_of_a_studys_folder_is_found_before_the_study(
     code, _out, error = cli("experiment", "cluster_scaling", "--quick", "--out", str(tmp_path / "file"))
     assert code == EXIT_INPUT
     assert "must be a folder" in error
+
+
+def test_who_waits_for_whom_is_written_as_data_and_as_a_drawing(cli: Command, tmp_path: Path) -> None:
+    for suffix in (".json", ".svg"):
+        report = tmp_path / f"hang{suffix}"
+        code, _, _ = cli(
+            "run", str(LITMUS / "l02_twice_the_bytes.toml"), "--no-check", "--hang-report", str(report)
+        )
+        assert code == EXIT_HANG
+        assert report.stat().st_size > 500
