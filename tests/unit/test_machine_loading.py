@@ -118,9 +118,9 @@ def test_a_table_can_be_set_to_zero_or_to_a_file(tmp_path):
     ("override", "field", "nearest"),
     [
         ("tma.line_intervall=1.3", "tma.line_intervall", "tma.line_interval"),
-        ("tma.line_interval=fast", "tma.line_interval", "above 0"),
+        ("tma.line_interval=fast", "tma.line_interval", "above 0 and at most 1e+06"),
         ("tma.line_interval=0", "tma.line_interval", "any value above 0"),
-        ("tma.line_interval=inf", "tma.line_interval", "above 0"),
+        ("tma.line_interval=inf", "tma.line_interval", "above 0 and at most 1e+06"),
         ("hbm.efficiency=1.2", "hbm.efficiency", 1.0),
         ("l2.partitions=3", "l2.partitions", 2),
         ("xbar.port_lines=2.5", "xbar.port_lines", 2),
@@ -149,8 +149,8 @@ def test_a_bad_override_names_field_rule_and_nearest_legal_value(override, field
         ("entries =", "# entries =", "lrc.entries", '{value = ..., unit = "line", origin = "..."}'),
         ('unit = "GHz"', 'unit = "MHz"', "clocks.sm_ghz.unit", "GHz"),
         ('"assumed: small', '"guessed: small', "tables.l2_latency.origin", None),
-        ("value = 2.0,", 'value = "2.0",', "clocks.sm_ghz", "above 0"),
-        ("value = 2.0,", "value = true,", "clocks.sm_ghz", "above 0"),
+        ("value = 2.0,", 'value = "2.0",', "clocks.sm_ghz", "above 0 and at most 100"),
+        ("value = 2.0,", "value = true,", "clocks.sm_ghz", "above 0 and at most 100"),
         ('"stamp.issue"', '"stamp.isue"', "costs.stamp.isue", "stamp.issue"),
         (
             '"stamp.issue"',
