@@ -19,6 +19,13 @@ def _maps(context: Context) -> Iterator[tuple[str, TensorMap]]:
         yield f"program.maps[{number}]", item
 
 
+def _beyond(field: str, extents: tuple[int, ...], most: int, text: str) -> Iterator[Finding]:
+    """Find the extents that do not lie from 1 to `most`."""
+    for dim, extent in enumerate(extents):
+        if not 1 <= extent <= most:
+            yield Finding(f"{field}[{dim}]", extent, text, _clamp(extent, 1, most))
+
+
 def _clamp(value: int, low: int, high: int) -> int:
     return min(max(value, low), high)
 
@@ -67,12 +74,7 @@ def extents(context: Context) -> Iterator[Finding]:
     Fix: give the extent of the tensor in elements.
     """
     for path, item in _maps(context):
-        for dim, extent in enumerate(item.dims):
-            if not 1 <= extent <= MOST_DIM:
-                nearest = _clamp(extent, 1, MOST_DIM)
-                yield Finding(
-                    f"{path}.dims[{dim}]", extent, "an extent lies from 1 to 2^32 elements", nearest
-                )
+        yield from _beyond(f"{path}.dims", item.dims, MOST_DIM, "an extent lies from 1 to 2^32 elements")
 
 
 @rule("HS-TM-003", "Every extent of a box lies from 1 to 256.", _ENCODE)
@@ -84,12 +86,7 @@ def box_extents(context: Context) -> Iterator[Finding]:
     Fix: load two boxes of 256 rows on the same barrier phase.
     """
     for path, item in _maps(context):
-        for dim, extent in enumerate(item.box):
-            if not 1 <= extent <= MOST_BOX:
-                nearest = _clamp(extent, 1, MOST_BOX)
-                yield Finding(
-                    f"{path}.box[{dim}]", extent, "a box has 1 to 256 elements a dimension", nearest
-                )
+        yield from _beyond(f"{path}.box", item.box, MOST_BOX, "a box has 1 to 256 elements a dimension")
 
 
 @rule("HS-TM-004", "The address of a tensor is a multiple of 16 bytes (32 when interleaved by 32).", _ENCODE)
