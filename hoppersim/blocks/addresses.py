@@ -1,10 +1,14 @@
 """Where a line lives: its home partition, its slice and its DRAM channel.
 
 Models: pages of 4 KB alternate between the two partitions by an exclusive-or of page-number bits (published
-for one H100 PCIe part, the best public figure). Inside a partition a hash of the line number draws the
-slice: one 32 KB tile read by the whole chip is held to 36 % of the L2's rate, which is what 256 random
-draws among the slices give, and what an even spread would not. A page of 4 KB lies in one channel, drawn by
-a hash: so few bytes in flight leave channels idle, as measured, where lines spread one by one would not.
+for one H100 PCIe part, the best public figure). Inside a partition a kilobyte lies in two slices, whose
+pairs of lines alternate (latencies of 256 neighbouring lines from every SM, docs/probe.md). The first
+halves of as many kilobytes as there are slices lie in as many slices, and then begin anew at a random one;
+so do the second halves, in other steps. One tile of 8, 12, 24 or 32 KB that the whole chip reads by
+multicast gets 16, 25, 45 and 44 % of the L2's rate: its fullest slice holds two, two, two and three halves
+of four lines; independent draws would give two, three, four and five. A page of 4 KB lies in one channel,
+drawn by a hash: so few bytes in flight leave channels idle, as measured, where lines spread one by one
+would not.
 
 Leaves out: the real hash inside a partition, which nothing public gives; physical page scattering.
 """
@@ -14,6 +18,8 @@ from __future__ import annotations
 from numba.extending import register_jitable
 
 LINES_PER_PAGE_BITS = 5
+LINES_PER_BLOCK_BITS = 3
+STEP, OTHER_STEP = 17, 13
 _MIX_1 = 0x2C1B3C6D
 _MIX_2 = 0x297A2D39
 _MASK_31 = 0x7FFFFFFF
@@ -41,7 +47,10 @@ def home_partition(line: int, partitions: int) -> int:
 @register_jitable
 def slice_in_partition(line: int, slices: int) -> int:
     """Slice of a partition that holds the line, as home or as a local copy."""
-    return mix(3 * line + 1) % slices
+    block, half = line >> LINES_PER_BLOCK_BITS, line >> 1 & 1
+    turn = block // slices
+    step = (STEP if slices % STEP else OTHER_STEP) if half else 1
+    return (block % slices * step + mix(2 * turn + half)) % slices
 
 
 @register_jitable

@@ -84,6 +84,7 @@ class Clockwork:
         self._pending: list[Transfer] = []
         self._pump_at = FAR
         self._sending: dict[int, int] = {}
+        self._next_arrival: dict[int, int] = {}
         self._without_descriptor: set[int] = set()
         self._load_tick: dict[int, int] = {}
         self._background = 0
@@ -100,6 +101,11 @@ class Clockwork:
             tick += fetch
         self._load_tick[sm] = max(tick, self._load_tick.get(sm, 0))
         return self._load_tick[sm]
+
+    def arrival_tick(self, sm: int, tick: int, interval: int) -> int:
+        """Give the tick at which an SM takes in a remote barrier operation: one in each interval."""
+        self._next_arrival[sm] = max(tick, self._next_arrival.get(sm, 0)) + interval
+        return self._next_arrival[sm] - interval
 
     def send_from(self, sm: int, ticks: int) -> int:
         """Let an SM send for some ticks, after what it sends already; give the ticks until that is done.

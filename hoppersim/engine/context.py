@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any
 
 import simpy
@@ -40,6 +41,11 @@ class FlowContext:
     def cost(self, key: str) -> int:
         """Cost of an operation in ticks."""
         return round(self.machine.cost(key) * TICKS_PER_CYCLE)
+
+    @cached_property
+    def arrive_interval(self) -> int:
+        """Ticks between the remote barrier operations that an SM takes in."""
+        return round(self.machine.spec.fabric.arrive_interval * TICKS_PER_CYCLE)
 
     def path_ticks(self, source_sm: int, target_sm: int) -> int:
         """One way over the SM-to-SM network, in ticks; nothing within an SM."""

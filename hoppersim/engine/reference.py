@@ -8,11 +8,9 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable
-from heapq import heappop, heappush
-from itertools import count
+from heapq import heappop
 
 import numpy as np
-import simpy
 from numpy.typing import NDArray
 
 from hoppersim.blocks import l2
@@ -23,18 +21,17 @@ from hoppersim.engine.interface import (
     DEFAULT_MEMORY_LINES,
     LOAD,
     MULTICAST,
-    Destination,
     LogEntry,
     Transfer,
 )
-from hoppersim.engine.output import COUNTER_NAMES
+from hoppersim.engine.reference_arrivals import Arrivals
 from hoppersim.engine.reference_parts import Box, Line, collect, make_box
 from hoppersim.engine.tables import SUBTICKS, first_news, make_tables
 from hoppersim.machine import Machine
 from hoppersim.units import LINE_BYTES, SECTOR_BYTES, SECTORS_PER_LINE
 
 
-class ReferenceFabric:
+class ReferenceFabric(Arrivals):
     """Line traffic as SimPy events.
 
     Parameters
@@ -50,27 +47,20 @@ class ReferenceFabric:
     def __init__(
         self, machine: Machine, granular: bool = False, memory_lines: int = DEFAULT_MEMORY_LINES
     ) -> None:
-        self.tables = make_tables(machine, granular)
+        super().__init__(make_tables(machine, granular))
         self.lookahead = min(self.tables.launch, self.tables.copy_launch)
         self.latest_unknown = first_news(self.tables)
         self.frontier = 0
         self.lines = 0
-        self._env = simpy.Environment()
-        self._inbox: list[tuple[int, int, Callable[[int], None]]] = []
-        self._numbers = count()
         self._places = l2.empty_places(self.tables.slices, machine.spec.l2.bytes, LINE_BYTES)
         self._present = l2.nothing_present(self.tables.partitions, memory_lines)
         self._exits: dict[int, deque[tuple[int, Line]]] = {}
-        self._free = [0] * self.tables.servers
-        self._busy = [0] * self.tables.servers
         self._queues: dict[int, deque[Box]] = {}
         self._ready: dict[int, int] = {}
         self._open: dict[int, dict[tuple[int, int], Line]] = {
             piece: {} for piece in range(self.tables.slices)
         }
         self._misses: dict[tuple[int, int], list[tuple[str, Line]]] = {}
-        self._log: list[LogEntry] = []
-        self._count: dict[str, dict[int, int]] = {name: {} for name in COUNTER_NAMES}
 
     def warm(self, first_line: int, last_line: int) -> None:
         """Bring a range of lines into the L2 of every partition."""
@@ -117,25 +107,6 @@ class ReferenceFabric:
         """Counters so far, by block name, one value for each unit."""
         return collect(self.tables, self._count, self._busy)
 
-    def _gather(self, now: int) -> None:
-        """Put what arrives at this tick into the inbox, which hands it out in the order of upstream ports."""
-        while self._env.peek() == now:
-            self._env.step()
-
-    def _hop(self, tick: int, port: int, arrive: Callable[[int], None]) -> None:
-        """Let something arrive at a tick; within it the order is that of the upstream ports."""
-        event = self._env.timeout(tick - self._env.now)
-        event.callbacks.append(lambda _: heappush(self._inbox, (port, next(self._numbers), arrive)))
-
-    def _serve(self, server: int, now: int, service: int) -> int:
-        """Serve first come first served; return the tick at which the line leaves."""
-        self._free[server] = max(now * SUBTICKS, self._free[server]) + int(service)
-        self._busy[server] += int(service)
-        return -(-self._free[server] // SUBTICKS)
-
-    def _add(self, name: str, unit: int, amount: int) -> None:
-        self._count[name][unit] = self._count[name].get(unit, 0) + amount
-
     # ---- engines of an SM -------------------------------------------------------------------------------
 
     def _engine(self, queue: int, box: Box, position: int) -> Callable[[int], None]:
@@ -168,14 +139,17 @@ class ReferenceFabric:
 
     def _send(self, line: Line, now: int) -> int:
         t, sm = self.tables, line.sm
-        leave = self._serve(t.copy_server + sm, now, t.copy_service[line.sectors])
-        port = t.copy_server + sm
+        port, gpc = t.copy_server + sm, int(t.gpc_of[sm])
         if line.box.transfer.kind == COPY:
+            leave = self._serve(port, now, t.copy_service[line.sectors])
+            passed = self._serve(t.peer_server + gpc, leave, t.peer_service[gpc, line.sectors])
             line.sm = line.box.transfer.destinations[0].sm
             self._add("sm.bytes_out_dsmem", sm, line.data)
-            self._hop(leave + int(t.pair[sm, line.sm]), port, lambda tick: self._ingress(line, tick))
+            self._hop(passed + int(t.pair[sm, line.sm]), port, lambda tick: self._enter(line, tick))
         else:
+            leave = self._serve(port, now, t.store_service[line.sectors])
             line.piece = self._home(line.number)
+            self._deliver(line, leave + t.completion)
             self._hop(leave + int(t.to_slice[sm, line.piece]), port, lambda tick: self._write(line, tick))
         return leave
 
@@ -330,48 +304,16 @@ class ReferenceFabric:
             self._busy[port] += service
             self._add("gpc.bytes_in", gpc, line.sectors * SECTOR_BYTES)
             ports[gpc] = -(-self._free[port] // SUBTICKS)
-        alone = len(readers) == 1 and line.box.transfer.kind == LOAD
-        extra = t.to_sm if alone else t.to_sm + t.fan_out
         for reader in readers:
             gpc = int(t.gpc_of[reader.sm])
-            arrival = ports[gpc] + int(t.from_slice[reader.sm, line.piece]) + extra
-            self._branch(reader, gpc, slice_server, arrival)
+            self._add("gpc.sectors_delivered", gpc, line.sectors * len(reader.box.transfer.destinations))
+        if len(readers) == 1 and line.box.transfer.kind == LOAD:
+            arrival = ports[int(t.gpc_of[line.sm])] + t.to_sm + int(t.from_slice[line.sm, line.piece])
+            self._hop(arrival, slice_server, lambda tick: self._enter(line, tick))
+        else:
+            self._fan_out(readers, ports)
 
     def _write(self, line: Line, now: int) -> None:
         t = self.tables
-        leave = self._serve(t.slice_server + line.piece, now, t.slice_service[line.sectors])
+        self._serve(t.slice_server + line.piece, now, t.slice_service[line.sectors])
         self._install(line.piece, line.number)
-        self._deliver(line, leave + int(t.from_slice[line.sm, line.piece]))
-
-    # ---- GPC port and SM --------------------------------------------------------------------------------
-
-    def _branch(self, line: Line, gpc: int, port: int, arrival: int) -> None:
-        """Hand the line of one request to each of its destinations."""
-        destinations = line.box.transfer.destinations
-        self._add("gpc.sectors_delivered", gpc, line.sectors * len(destinations))
-        for index, destination in enumerate(destinations):
-            self._hop(arrival, port, self._entering(line, index, destination))
-
-    def _entering(self, line: Line, index: int, destination: Destination) -> Callable[[int], None]:
-        copy = Line(line.box, line.number, line.sectors, line.data, destination.sm, index)
-        return lambda tick: self._ingress(copy, tick)
-
-    def _ingress(self, line: Line, now: int) -> None:
-        t, transfer = self.tables, line.box.transfer
-        leave = self._serve(t.sm_server + line.sm, now, t.sm_service[line.sectors])
-        self._add("sm.bytes_in_dsmem" if transfer.kind == COPY else "sm.bytes_loaded", line.sm, line.data)
-        if transfer.kind != COPY:
-            name = "sm.bytes_in_multicast" if transfer.kind == MULTICAST else "sm.bytes_in_self"
-            self._add(name, line.sm, line.sectors * SECTOR_BYTES)
-        self._deliver(line, leave + t.completion)
-
-    def _deliver(self, line: Line, tick: int) -> None:
-        """Count a line at its destination; log its bytes with the last one, or each where that is asked."""
-        box, index = line.box, line.index
-        box.waiting[index] -= 1
-        last = box.waiting[index] == 0
-        if not last and not self.tables.granular:
-            return
-        amount = box.owed[index] if last else line.data
-        box.owed[index] -= amount
-        self._log.append(LogEntry(tick, box.transfer.destinations[index].barrier, 0, amount))

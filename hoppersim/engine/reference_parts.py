@@ -71,7 +71,7 @@ def collect(
         for unit, value in counts[name].items():
             result[name][unit] = value
     first = (t.slice_server, t.fabric_server, t.hbm_server, t.gpc_server, t.sm_server,
-             t.copy_server, t.servers)  # fmt: skip
+             t.copy_server, t.peer_server)  # fmt: skip
     kinds = ("slice", "fabric", "hbm", "gpc", "sm", "dsmem")
     for name, start, end in zip(kinds, first[:-1], first[1:], strict=True):
         result[f"busy.{name}"] = np.array(busy[start:end], dtype=np.int64) // SUBTICKS

@@ -16,13 +16,14 @@ from hoppersim.engine.findings import Findings
 from hoppersim.engine.guests import Extra, Guest
 from hoppersim.engine.interface import DEFAULT_MEMORY_LINES, Fabric
 from hoppersim.engine.launch import FlowRun, cluster_count, place_flow
+from hoppersim.engine.observer import Bind, Observer
 from hoppersim.engine.output import CtaRun, RunOutput
 from hoppersim.engine.steps import bind
 from hoppersim.engine.watch import Watch
 from hoppersim.engine.watched import WatchedSteps
 from hoppersim.errors import InputError, InternalError
 from hoppersim.machine import AddressMap, Machine
-from hoppersim.program.work import Flow, Work
+from hoppersim.program.work import Work
 from hoppersim.units import LINE_BYTES, TICKS_PER_CYCLE
 
 FOREVER = float("inf")
@@ -54,7 +55,7 @@ def make_fabric(
     raise InputError("fabric", name, f"must be one of {', '.join(FABRICS)}", FABRICS[0])
 
 
-def simulate_raw(
+def simulate_raw(  # noqa: PLR0913, PLR0917 - the one place where all that a run takes comes together
     machine: Machine,
     work: Work,
     fabric: str = "compiled",
@@ -62,6 +63,7 @@ def simulate_raw(
     granular: bool = False,
     extras: tuple[Extra, ...] = (),
     watch: bool | Literal["all"] = True,
+    observer: Observer | None = None,
 ) -> RunOutput:
     """Run a work on a machine.
 
@@ -82,6 +84,8 @@ def simulate_raw(
         Functions that start processes of the caller's own; each is called with a `Guest`.
     watch
         Look for races while the program runs, in a few clusters of each flow or in all; changes no time.
+    observer
+        Notes what happens, for a trace; changes no time either.
 
     Returns
     -------
@@ -100,11 +104,14 @@ def simulate_raw(
     began = perf_counter()
     addresses = _lay_out(work)
     carrier = make_fabric(machine, fabric, granular, -(-addresses.end // LINE_BYTES))
-    clockwork = Clockwork(carrier)
+    clockwork = observer.clockwork(carrier) if observer else Clockwork(carrier)
     findings = Findings()
     steps = WatchedSteps(Watch(findings, whole=watch == "all")) if watch else None
+    binder: Bind = steps.bind if steps else bind
+    if observer:
+        binder = observer.bind(binder)
     runs = [
-        _prepare(machine, clockwork, addresses, index, flow, findings, steps)
+        _prepare(FlowContext(index, flow, machine, clockwork, addresses, findings, binder), steps)
         for index, flow in enumerate(work.flows)
     ]
     for extra in extras:
@@ -140,23 +147,15 @@ def _lay_out(work: Work) -> AddressMap:
     )
 
 
-def _prepare(
-    machine: Machine,
-    clockwork: Clockwork,
-    addresses: AddressMap,
-    index: int,
-    flow: Flow,
-    findings: Findings,
-    steps: WatchedSteps | None,
-) -> FlowRun:
-    context = FlowContext(index, flow, machine, clockwork, addresses, findings, steps.bind if steps else bind)
+def _prepare(context: FlowContext, steps: WatchedSteps | None) -> FlowRun:
     placement = place_flow(context)
+    flow = context.flow
     if steps:
-        steps.watch.plan(index, flow, cluster_count(flow, placement))
-        context = replace(context, barrier_type=partial(steps.barrier_type, index))
+        steps.watch.plan(context.index, flow, cluster_count(flow, placement))
+        context = replace(context, barrier_type=partial(steps.barrier_type, context.index))
     if flow.launch.warm:
         for item in flow.launch.allocations:
-            _warm(machine, clockwork.fabric, context.address(item.name), item.bytes)
+            _warm(context.machine, context.clockwork.fabric, context.address(item.name), item.bytes)
     return FlowRun(context, placement)
 
 

@@ -134,8 +134,10 @@ def _bind_expect(run: RoleRun, operation: op.ExpectTx) -> Step:
 def _post(run: RoleRun, rank: int, name: str, stage: int, effect: int, arrivals: int, data: int) -> None:
     target = _reach(run, rank, "a barrier operation")
     if target is not None:
-        delay = effect + run.path_to(target.sm)
-        run.clockwork.post(target.barriers[name][stage], run.time + max(1, delay), arrivals, data, run.who)
+        tick = run.time + max(1, effect + run.path_to(target.sm))
+        if target.sm != run.cta.sm:
+            tick = run.clockwork.arrival_tick(target.sm, tick, run.flow.arrive_interval)
+        run.clockwork.post(target.barriers[name][stage], tick, arrivals, data, run.who)
 
 
 def _bind_load(run: RoleRun, operation: op.TmaLoad) -> Step:
@@ -251,17 +253,20 @@ def _bind_store_wait(run: RoleRun, operation: op.StoreWait) -> Step:
 
 
 def _bind_remote(run: RoleRun, operation: op.RemoteLoad | op.RemoteStore) -> Step:
-    fabric = run.flow.machine.spec.fabric
+    fabric, smem = run.flow.machine.spec.fabric, run.flow.machine.spec.smem
     rank, issue = run.value(operation.rank), run.cost(operation, "issue")
     threads = 32 * run.role.warps
     rounds = -(-operation.bytes // (threads * operation.width * operation.unroll))
     carry = to_ticks(operation.bytes / fabric.sm_bytes_per_cycle)
     is_load = isinstance(operation, op.RemoteLoad)
+    own = to_ticks(smem.latency + operation.bytes / smem.bytes_per_cycle)
 
     def step() -> Waiting:
         yield from run.pay()
         target = _reach(run, rank(), "a remote access")
-        if target is not None:
+        if target is not None and target.sm == run.cta.sm:
+            run.debt += issue * rounds * operation.unroll + own
+        elif target is not None:
             trip = 2 * run.flow.path_ticks(run.cta.sm, target.sm) * rounds if is_load else 0
             sender = target.sm if is_load else run.cta.sm
             busy = run.clockwork.send_from(sender, carry)

@@ -29,7 +29,9 @@ class Tables(NamedTuple):
     partitions: int
     slices_per_partition: int
     channels: int
+    cpcs: int
     gpc_of: Ints
+    cpc_of: Ints
     partition_of_gpc: Ints
     # first server of each kind in the arrays of servers
     slice_server: int
@@ -38,6 +40,7 @@ class Tables(NamedTuple):
     gpc_server: int
     sm_server: int
     copy_server: int
+    peer_server: int
     servers: int
     # latencies, ticks
     launch: int
@@ -59,12 +62,16 @@ class Tables(NamedTuple):
     gpc_service: Ints
     sm_service: Ints
     copy_service: Ints
+    store_service: Ints
+    peer_service: Ints  # by GPC and sectors
     # coalescer
     lrc_enabled: int
     lrc_entries: int
     lrc_max_merged: int
     granular: int
     port_lines: int
+    cpc_lanes: int
+    ingress_lines: int
     access: int
     fan_out: int
 
@@ -73,6 +80,17 @@ def _service(bytes_per_cycle: float) -> Ints:
     per_sector = SECTOR_BYTES / bytes_per_cycle * TICKS_PER_CYCLE * SUBTICKS
     return np.array(
         [max(1, round(per_sector * count)) for count in range(SECTORS_PER_LINE + 1)], dtype=np.int64
+    )
+
+
+def _slice_service(bytes_per_l2_cycle: float, l2_ratio: float) -> Ints:
+    """What a slice takes for 0 to 4 sectors: whole L2 cycles."""
+    sectors_per_cycle = max(1, round(bytes_per_l2_cycle / SECTOR_BYTES))
+    cycles = [-(-count // sectors_per_cycle) for count in range(SECTORS_PER_LINE + 1)]
+    one = bytes_per_l2_cycle / (sectors_per_cycle * SECTOR_BYTES)
+    return np.array(
+        [max(1, round(count / one / l2_ratio * TICKS_PER_CYCLE * SUBTICKS)) for count in cycles],
+        dtype=np.int64,
     )
 
 
@@ -98,21 +116,25 @@ def _services(machine: Machine) -> dict[str, Ints]:
         spec.hbm.bytes_per_second * spec.hbm.efficiency / (spec.clocks.sm_ghz * 1e9) / spec.hbm.channels
     )
     return {
-        "slice_service": _service(spec.l2.slice_bytes_per_l2_cycle * spec.clocks.l2_ratio),
+        "slice_service": _slice_service(spec.l2.slice_bytes_per_l2_cycle, spec.clocks.l2_ratio),
         "fabric_service": _service(spec.l2.fabric_bytes_per_cycle),
         "hbm_service": _service(hbm_rate),
         "gpc_service": _service(spec.xbar.gpc_bytes_per_cycle),
         "sm_service": _service(spec.xbar.sm_bytes_per_cycle),
         "copy_service": _service(spec.fabric.sm_bytes_per_cycle),
+        "store_service": _service(spec.xbar.store_bytes_per_cycle),
+        "peer_service": np.stack(
+            [_service(spec.fabric.tpc_bytes_per_cycle * len(gpc.tpcs)) for gpc in machine.floorplan.gpcs]
+        ),
     }
 
 
 def first_news(tables: Tables) -> int:
     """Ticks from an event of the fabric to the earliest log entry that it may cause.
 
-    A line that reaches an SM is logged after the completion latency, a stored one after its way back.
+    A line that reaches an SM is logged after the completion latency, a stored one so long after it has left.
     """
-    return min(tables.completion, int(tables.from_slice.min()))
+    return tables.completion
 
 
 def make_tables(machine: Machine, granular: bool = False) -> Tables:
@@ -129,7 +151,9 @@ def make_tables(machine: Machine, granular: bool = False) -> Tables:
     spec = machine.spec
     gpc_of = np.asarray(machine.gpc_of, dtype=np.int64)
     sms, gpcs = len(gpc_of), int(gpc_of.max()) + 1
-    counts = (spec.l2.slices, 2, spec.hbm.channels, gpcs, sms, sms)
+    cpc_of = np.asarray(machine.cpc_of, dtype=np.int64)
+    cpcs = int(cpc_of.max()) + 1
+    counts = (spec.l2.slices, 2, spec.hbm.channels, gpcs, sms, sms, gpcs)
     first = np.concatenate(([0], np.cumsum(counts))).tolist()
     there, back = _latency_tables(machine)
     pair = np.maximum(1, np.rint((spec.fabric.latency + machine.pair_latency) * TICKS_PER_CYCLE)).astype(
@@ -139,9 +163,11 @@ def make_tables(machine: Machine, granular: bool = False) -> Tables:
     return Tables(
         sms=sms, gpcs=gpcs, slices=spec.l2.slices, partitions=spec.l2.partitions,
         slices_per_partition=spec.l2.slices // spec.l2.partitions, channels=spec.hbm.channels,
-        gpc_of=gpc_of, partition_of_gpc=np.asarray(machine.partition_of_gpc, dtype=np.int64),
+        cpcs=cpcs, gpc_of=gpc_of, cpc_of=cpc_of,
+        partition_of_gpc=np.asarray(machine.partition_of_gpc, dtype=np.int64),
         slice_server=first[0], fabric_server=first[1], hbm_server=first[2], gpc_server=first[3],
-        sm_server=first[4], copy_server=first[5], servers=first[6],
+        sm_server=first[4], copy_server=first[5], peer_server=first[6],
+        servers=first[7],
         launch=to_ticks(spec.tma.launch_latency + spec.xbar.request_latency),
         line_interval=to_ticks(spec.tma.line_interval),
         box_interval=round(spec.tma.box_interval * TICKS_PER_CYCLE),
@@ -150,6 +176,8 @@ def make_tables(machine: Machine, granular: bool = False) -> Tables:
         to_sm=to_ticks(spec.xbar.response_latency), completion=to_ticks(spec.tma.completion_latency),
         pair=pair, copy_launch=to_ticks(spec.tma.launch_latency),
         lrc_enabled=spec.lrc.enabled, lrc_entries=spec.lrc.entries, lrc_max_merged=spec.lrc.max_merged,
-        granular=int(granular), port_lines=spec.xbar.port_lines, access=to_ticks(spec.l2.access_latency),
+        granular=int(granular), port_lines=spec.xbar.port_lines,
+        cpc_lanes=spec.xbar.cpc_lanes, ingress_lines=spec.xbar.ingress_lines,
+        access=to_ticks(spec.l2.access_latency),
         fan_out=round(spec.lrc.fan_out_latency * TICKS_PER_CYCLE), **_services(machine),
     )  # fmt: skip

@@ -31,8 +31,8 @@ class Gpc(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
     @property
     def tpcs(self) -> tuple[Tpc, ...]:
-        """TPCs in hardware order."""
-        return tuple(chain.from_iterable(self.cpcs))
+        """TPCs in hardware order, which is that of their SM ids."""
+        return tuple(sorted(chain.from_iterable(self.cpcs)))
 
     @property
     def sms(self) -> tuple[int, ...]:
@@ -117,7 +117,7 @@ def floorplan_from_groups(
     cpcs: Iterable[Iterable[int]] | None = None,
     name: str = "probed",
     sms_per_tpc: int = 2,
-    tpcs_per_cpc: int = 3,
+    cpcs_per_gpc: int = 3,
 ) -> Floorplan:
     """Make a floorplan from what a probe found: which SM ids share a GPC.
 
@@ -130,10 +130,10 @@ def floorplan_from_groups(
     origin
         Origin of the grouping.
     cpcs
-        SM ids of each CPC where they were probed; else TPCs are grouped in the order of their ids.
+        SM ids of each CPC where they were probed; else the TPCs are dealt out in the order of their ids.
     name
         Name of the floorplan.
-    sms_per_tpc, tpcs_per_cpc
+    sms_per_tpc, cpcs_per_gpc
         Sizes to assume where nothing was probed.
 
     Raises
@@ -148,7 +148,7 @@ def floorplan_from_groups(
     built = []
     for sms, partition in zip(gpcs, partitions, strict=True):
         tpcs = _tpcs(sorted(sms), sms_per_tpc)
-        parts = _assumed_cpcs(tpcs, tpcs_per_cpc) if groups is None else _probed_cpcs(tpcs, groups)
+        parts = _assumed_cpcs(tpcs, cpcs_per_gpc) if groups is None else _probed_cpcs(tpcs, groups)
         built.append(Gpc(partition, tuple(parts)))
     plan = Floorplan(name, check_origin("floorplan", origin), tuple(built))
     _check_ids(plan)
@@ -162,8 +162,8 @@ def _tpcs(sms: list[int], sms_per_tpc: int) -> list[Tpc]:
     return [tuple(members) for members in by_tpc.values()]
 
 
-def _assumed_cpcs(tpcs: list[Tpc], size: int) -> list[Cpc]:
-    return [tuple(tpcs[first : first + size]) for first in range(0, len(tpcs), size)]
+def _assumed_cpcs(tpcs: list[Tpc], count: int) -> list[Cpc]:
+    return [tuple(tpcs[first::count]) for first in range(min(count, len(tpcs)))]
 
 
 def _probed_cpcs(tpcs: list[Tpc], groups: list[list[int]]) -> list[Cpc]:

@@ -93,7 +93,7 @@ def routes(machine: Machine, source: str, origin_sm: int, destination_sm: int) -
         return (Route(1.0, near, tail),)
     found = []
     for home, share in enumerate(partition_shares(machine)):
-        crossing = () if home == near else (f"l2.p{home}", f"l2.p{home}to{near}")
+        crossing = () if home == near else (f"l2.p{home}to{near}",)
         found.append(Route(share, home, (DRAM, *crossing, *tail)))
     return tuple(found)
 
@@ -177,7 +177,7 @@ def _memory_edges(machine: Machine) -> list[tuple[str, str]]:
     edges = [(DRAM, f"l2.p{part}") for part in range(machine.spec.l2.partitions)]
     for source, target in _crossings(machine):
         crossing = f"l2.p{source}to{target}"
-        edges += [(f"l2.p{source}", crossing), (crossing, f"l2.p{target}")]
+        edges += [(DRAM, crossing), (crossing, f"l2.p{target}")]
     for gpc, part in enumerate(machine.partition_of_gpc.tolist()):
         edges.append((f"l2.p{part}", f"gpc{gpc}.in"))
     return edges

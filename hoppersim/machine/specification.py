@@ -17,6 +17,7 @@ LARGEST = {
     "B/cycle": 1e9,
     "channel": 4096,
     "slice": 4096,
+    "lane": 64,
     "line": 2**20,
 }
 """What no machine exceeds, by unit: a slip of the pen, not a design."""
@@ -87,7 +88,14 @@ class Xbar(_Section, frozen=True):
     request_latency: Annotated[float, _unit("cycle", "TMA engine to the crossbar", gt=0)]
     gpc_bytes_per_cycle: Annotated[float, _unit("B/cycle", "what one GPC takes in from the L2", gt=0)]
     sm_bytes_per_cycle: Annotated[float, _unit("B/cycle", "what one SM takes in", gt=0)]
+    store_bytes_per_cycle: Annotated[float, _unit("B/cycle", "what one SM stores by TMA", gt=0)]
     response_latency: Annotated[float, _unit("cycle", "GPC port to SM ingress", gt=0)]
+    cpc_lanes: Annotated[
+        int, _unit("lane", "queues in front of a CPC for responses to several SMs", ge=1, le=64)
+    ]
+    ingress_lines: Annotated[
+        int, _unit("line", "of these, what waits at an SM before it holds up their lane", ge=1)
+    ]
     port_lines: Annotated[
         int, _unit("line", "responses that wait at a GPC port before slices are held up", ge=1)
     ]
@@ -121,7 +129,13 @@ class ClusterFabric(_Section, frozen=True):
     """The SM-to-SM network of a GPC."""
 
     latency: Annotated[float, _unit("cycle", "one way, SM to SM", gt=0)]
+    arrive_interval: Annotated[
+        float, _unit("cycle", "between the remote barrier operations that one SM takes in", ge=0)
+    ]
     sm_bytes_per_cycle: Annotated[float, _unit("B/cycle", "what one SM sends", gt=0)]
+    tpc_bytes_per_cycle: Annotated[
+        float, _unit("B/cycle", "what a GPC carries between its SMs, for each of its TPCs", gt=0)
+    ]
 
 
 class Smem(_Section, frozen=True):

@@ -110,8 +110,7 @@ def look_ahead(s, number):
 @njit(_nrt=False, forceinline=True)
 def serve(s, server, now, service):
     """Serve first come first served; return the tick at which the line leaves."""
-    start = max(now << SUBTICK_BITS, s.free_at[server])
-    end = start + service
+    end = max(now << SUBTICK_BITS, s.free_at[server]) + service
     s.free_at[server] = end
     s.busy[server] += service
     return whole_tick(end)

@@ -20,9 +20,9 @@ PACKET = np.dtype(
         ("piece", "i4"),  # slice; behind the GPC port, index of the destination
         ("record", "i4"),
         ("merged", "i4"),  # next of the readers that joined
-        ("waiting", "i4"),  # next of those that wait for the same miss
+        ("waiting", "i4"),  # next of those that wait for the same miss, or in the same lane
         ("chain", "i4"),  # next in the chain of a hash slot
-        ("place", "i2"),  # slice of the chained entry
+        ("place", "i2"),  # slice of the chained entry; behind the GPC port, lane of its CPC
         ("readers", "i2"),
         ("data", "i2"),  # bytes of the box in the line
         ("sectors", "i1"),
@@ -37,7 +37,7 @@ assert PACKET.itemsize == 64
 # what `advance` returns
 DONE, NEED_PACKETS, LOG_FULL = range(3)
 # packet kinds: the event that comes next
-REQUEST, SLICE, HOME, HBM, FILL, RETURN, OUT, INGRESS, SEND, WRITE = range(10)
+REQUEST, SLICE, HOME, HBM, FILL, RETURN, OUT, INGRESS, FAN_OUT, ROOM, SEND, WRITE = range(12)
 # record columns: next in queue, kind, source, box walk, bookkeeping
 R_NEXT, R_KIND, R_SM, R_ADDRESS, R_BYTES_ROW, R_LINE = range(6)
 R_COUNT, R_STRIDE, R_INDEX = 6, 10, 14  # four columns each

@@ -39,7 +39,11 @@ INLINED_MODULES = (
     "hoppersim.engine.compiled.prefetch",
     "hoppersim.engine.compiled.state",
     "hoppersim.engine.compiled.calendar",
-    "hoppersim.engine.compiled.path",
+    "hoppersim.engine.compiled.arrivals",
+    "hoppersim.engine.compiled.exits",
+    "hoppersim.engine.compiled.misses",
+    "hoppersim.engine.compiled.requests",
+    "hoppersim.engine.compiled.copies",
     "hoppersim.engine.compiled.kernel",
 )
 CACHE_VARIABLE = "HOPPERSIM_CACHE"
@@ -190,7 +194,7 @@ def collect_counters(
     for row, name in enumerate(COUNTER_NAMES[: c.COUNTERS]):
         result[name] = count[row, : units[name.split(".")[0]]].copy()
     first = (tables.slice_server, tables.fabric_server, tables.hbm_server, tables.gpc_server,
-             tables.sm_server, tables.copy_server, tables.servers)  # fmt: skip
+             tables.sm_server, tables.copy_server, tables.peer_server)  # fmt: skip
     names = ("slice", "fabric", "hbm", "gpc", "sm", "dsmem")
     for name, start, end in zip(names, first[:-1], first[1:], strict=True):
         result[f"busy.{name}"] = busy[start:end] // SUBTICKS

@@ -7,8 +7,8 @@ from numba import njit
 from hoppersim.blocks.addresses import slice_in_partition
 from hoppersim.blocks.l2 import install
 from hoppersim.blocks.tma import lines_of_row
+from hoppersim.engine.compiled import arrivals, copies, exits, misses, requests
 from hoppersim.engine.compiled import columns as c
-from hoppersim.engine.compiled import path
 from hoppersim.engine.compiled.calendar import look_ahead, open_bucket, schedule, take_packet
 from hoppersim.engine.interface import LOAD, MULTICAST
 from hoppersim.units import LINE_BYTES
@@ -21,25 +21,29 @@ LOG_MARGIN = 64
 def _dispatch(t, s, p, now):
     kind = s.packets[p].kind
     if kind == c.REQUEST:
-        path.request(t, s, p, now)
+        requests.request(t, s, p, now)
     elif kind == c.SLICE:
-        path.at_slice(t, s, p, now)
+        requests.at_slice(t, s, p, now)
     elif kind == c.OUT:
-        path.at_exit(t, s, p, now)
+        exits.at_exit(t, s, p, now)
     elif kind == c.INGRESS:
-        path.at_ingress(t, s, p, now)
+        arrivals.at_ingress(t, s, p, now)
+    elif kind == c.FAN_OUT:
+        arrivals.at_fan_out(t, s, p, now)
+    elif kind == c.ROOM:
+        arrivals.at_room(t, s, p, now)
     elif kind == c.HOME:
-        path.at_home(t, s, p, now)
+        misses.at_home(t, s, p, now)
     elif kind == c.HBM:
-        path.at_hbm(t, s, p, now)
+        misses.at_hbm(t, s, p, now)
     elif kind == c.FILL:
-        path.at_fill(t, s, p, now)
+        misses.at_fill(t, s, p, now)
     elif kind == c.RETURN:
-        path.at_return(t, s, p, now)
+        misses.at_return(t, s, p, now)
     elif kind == c.SEND:
-        path.send(t, s, p, now)
+        copies.send(t, s, p, now)
     else:
-        path.at_write(t, s, p, now)
+        copies.at_write(t, s, p, now)
 
 
 def advance(t, s, horizon, lookahead):

@@ -45,6 +45,13 @@ class State(NamedTuple):
     present: NDArray[np.uint8]
     slice_head: Indices
     slice_tail: Indices
+    cpc_head: Indices
+    touched: Indices
+    lane_head: Indices
+    lane_tail: Indices
+    lane_next: Indices
+    wait_head: Indices
+    wait_tail: Indices
     lrc_chain: Indices
     lrc_open: Ints
     miss_chain: Indices
@@ -59,7 +66,7 @@ def make_state(
     units = max(tables.sms, tables.slices, tables.channels)
     state = State(
         scalars=np.zeros(c.SCALARS, dtype=np.int64),
-        wheel=np.full(c.BUCKETS, -1, dtype=np.int32),
+        wheel=_none(c.BUCKETS),
         packets=np.zeros(0, dtype=c.PACKET),
         records=np.zeros((0, c.RECORD_COLUMNS), dtype=np.int64),
         destinations=np.zeros((0, c.MAX_DESTINATIONS, 4), dtype=np.int64),
@@ -70,16 +77,28 @@ def make_state(
         busy=np.zeros(tables.servers, dtype=np.int64),
         places=l2.empty_places(tables.slices, machine.spec.l2.bytes, LINE_BYTES),
         present=l2.nothing_present(tables.partitions, memory_lines),
-        slice_head=np.full(tables.slices, -1, dtype=np.int32),
-        slice_tail=np.full(tables.slices, -1, dtype=np.int32),
-        lrc_chain=np.full(c.CHAINS, -1, dtype=np.int32),
+        slice_head=_none(tables.slices),
+        slice_tail=_none(tables.slices),
+        cpc_head=_none(tables.cpcs),
+        touched=np.zeros(tables.cpcs, dtype=np.int32),
+        lane_head=_none(tables.cpcs * tables.cpc_lanes),
+        lane_tail=_none(tables.cpcs * tables.cpc_lanes),
+        lane_next=_none(tables.cpcs * tables.cpc_lanes),
+        wait_head=_none(tables.sms),
+        wait_tail=_none(tables.sms),
+        lrc_chain=_none(c.CHAINS),
         lrc_open=np.zeros(tables.slices, dtype=np.int64),
-        miss_chain=np.full(c.CHAINS, -1, dtype=np.int32),
+        miss_chain=_none(c.CHAINS),
         count=np.zeros((c.COUNTERS, units), dtype=np.int64),
         log=np.zeros((1 << 14, 3), dtype=np.int64),
     )
     state.scalars[[c.FREE_PACKET, c.FREE_RECORD, c.DUE]] = -1
     return grow(state, packets, records)
+
+
+def _none(count: int) -> Indices:
+    """Indices of nothing: the heads of empty lists."""
+    return np.full(count, -1, dtype=np.int32)
 
 
 def _at_cache_line(array: NDArray[Any]) -> NDArray[Any]:

@@ -1,0 +1,143 @@
+"""How a response leaves its L2 slice, in the compiled fabric: through the ports of the GPCs that read it."""
+
+from __future__ import annotations
+
+from numba import njit
+
+from hoppersim.engine.compiled import columns as c
+from hoppersim.engine.compiled.calendar import drop_packet, schedule, take_packet, unlink, whole_tick
+from hoppersim.engine.compiled.prefetch import prefetch
+from hoppersim.engine.interface import LOAD
+from hoppersim.engine.tables import SUBTICK_BITS
+from hoppersim.units import SECTOR_BYTES
+
+
+@njit(_nrt=False, forceinline=True)
+def close_entry(s, entry, piece):
+    """Take no more readers into an open entry."""
+    unlink(s, s.lrc_chain, entry)
+    s.packets[entry].holds = 0
+    s.lrc_open[piece] -= 1
+
+
+@njit(_nrt=False, forceinline=True)
+def leave_slice(t, s, p, piece, now):
+    """Occupy the slice's exit once the ports of all GPCs that read the line have room; return the subtick."""
+    sectors = s.packets[p].sectors
+    service = t.gpc_service[sectors]
+    start = max(now << SUBTICK_BITS, s.free_at[t.slice_server + piece])
+    at = p
+    while at >= 0:
+        port = t.gpc_server + t.gpc_of[s.packets[at].sm]
+        start = max(start, s.free_at[port] - t.port_lines * service)
+        at = s.packets[at].merged
+    s.free_at[t.slice_server + piece] = start + t.slice_service[sectors]
+    s.busy[t.slice_server + piece] += t.slice_service[sectors]
+    return start
+
+
+@njit(_nrt=False, forceinline=True)
+def branch(t, s, p, gpc, piece, ready, touched):
+    """Make a copy of one request's line for each destination, by CPC; return how many CPCs are touched."""
+    r = s.packets[p].record
+    count = s.records[r, c.R_DESTINATIONS]
+    s.count[c.N_DELIVERED, gpc] += s.packets[p].sectors * count
+    for index in range(count):
+        copy = p
+        if index < count - 1:
+            copy = take_packet(s)
+            s.packets[copy].line = s.packets[p].line
+            s.packets[copy].sectors = s.packets[p].sectors
+            s.packets[copy].record = r
+            s.packets[copy].data = s.packets[p].data
+        sm = s.destinations[r, index, c.D_SM]
+        cpc = t.cpc_of[sm]
+        head = s.cpc_head[cpc]
+        arrival = ready + t.from_slice[sm, piece]
+        if head < 0:
+            s.touched[touched] = cpc
+            touched += 1
+        else:
+            arrival = max(arrival, s.packets[head].time)
+        packet = s.packets[copy]
+        packet.piece = index
+        packet.sm = sm
+        packet.merged = head
+        packet.time = arrival
+        packet.place = piece % t.cpc_lanes
+        s.cpc_head[cpc] = copy
+    return touched
+
+
+@njit(_nrt=False, forceinline=True)
+def send_out(t, s, p, piece, now):
+    """Give the response a place at every port that it needs; each takes it once, for all readers behind."""
+    start = leave_slice(t, s, p, piece, now)
+    sectors = s.packets[p].sectors
+    service = t.gpc_service[sectors]
+    alone = s.packets[p].merged < 0 and s.records[s.packets[p].record, c.R_KIND] == LOAD
+    extra = t.to_sm if alone else t.to_sm + t.fan_out
+    passed = 0
+    touched = 0
+    at = p
+    while at >= 0:
+        after = s.packets[at].merged
+        gpc = t.gpc_of[s.packets[at].sm]
+        port = t.gpc_server + gpc
+        if not passed >> gpc & 1:
+            passed |= 1 << gpc
+            s.free_at[port] = max(s.free_at[port], start) + service
+            s.busy[port] += service
+            s.count[c.N_GPC, gpc] += sectors * SECTOR_BYTES
+        ready = whole_tick(s.free_at[port]) + extra
+        if alone:
+            s.count[c.N_DELIVERED, gpc] += sectors
+            arrival = ready + t.from_slice[s.packets[at].sm, piece]
+            s.packets[at].piece = 0
+            schedule(s, at, arrival, t.slice_server + piece, c.INGRESS)
+        else:
+            touched = branch(t, s, at, gpc, piece, ready, touched)
+        at = after
+    for index in range(touched):
+        cpc = s.touched[index]
+        head = s.cpc_head[cpc]
+        s.cpc_head[cpc] = -1
+        schedule(s, head, s.packets[head].time, t.slice_server + piece, c.FAN_OUT)
+
+
+@njit(_nrt=False, forceinline=True)
+def respond(t, s, p, ready):
+    """The response queues at the exit of its slice, which serves one after the other."""
+    packet = s.packets[p]
+    piece = packet.piece
+    packet.time = ready
+    packet.next = -1
+    tail = s.slice_tail[piece]
+    s.slice_tail[piece] = p
+    if tail >= 0:
+        s.packets[tail].next = p
+        return
+    s.slice_head[piece] = p
+    clerk = take_packet(s)
+    s.packets[clerk].piece = piece
+    free = whole_tick(s.free_at[t.slice_server + piece])
+    schedule(s, clerk, max(ready, free), t.slice_server + piece, c.OUT)
+
+
+@njit(_nrt=False, forceinline=True)
+def at_exit(t, s, clerk, now):
+    """The first response leaves the slice as soon as the ports of all GPCs that read it have room."""
+    piece = s.packets[clerk].piece
+    p = s.slice_head[piece]
+    following = s.packets[p].next
+    s.slice_head[piece] = following
+    if s.packets[p].holds:
+        close_entry(s, p, piece)
+    send_out(t, s, p, piece, now)
+    if following < 0:
+        s.slice_tail[piece] = -1
+        drop_packet(s, clerk)
+    else:
+        free = whole_tick(s.free_at[t.slice_server + piece])
+        schedule(s, clerk, max(free, s.packets[following].time), t.slice_server + piece, c.OUT)
+        prefetch(s.packets, s.packets[following].next)

@@ -1,0 +1,93 @@
+"""How a line request reaches its L2 slice, in the compiled fabric: TMA engine, coalescer and look-up."""
+
+from __future__ import annotations
+
+from numba import njit
+
+from hoppersim.blocks.addresses import slice_in_partition
+from hoppersim.blocks.l2 import look_up
+from hoppersim.blocks.lrc import may_merge, may_open
+from hoppersim.engine.compiled import columns as c
+from hoppersim.engine.compiled.calendar import find, link, next_record, schedule, take_packet, walk
+from hoppersim.engine.compiled.exits import close_entry, respond
+from hoppersim.engine.compiled.misses import ask_hbm, home_slice, open_miss
+from hoppersim.engine.interface import LOAD, MULTICAST
+
+
+@njit(_nrt=False, forceinline=True)
+def request(t, s, engine, now):
+    """The next line of an SM's TMA engine sets out for the slice of the SM's own partition."""
+    sm = s.packets[engine].sm
+    p = take_packet(s)
+    last = walk(s, s.queue_head[sm], p)
+    packet = s.packets[p]
+    packet.merged = -1
+    packet.readers = 1
+    packet.holds = 0
+    s.scalars[c.LINES] += 1
+    s.count[c.N_LINES, sm] += 1
+    s.count[c.N_MULTICAST, sm] += s.records[packet.record, c.R_KIND] == MULTICAST
+    first = t.partition_of_gpc[t.gpc_of[sm]] * t.slices_per_partition
+    packet.piece = first + slice_in_partition(packet.line, t.slices_per_partition)
+    schedule(s, p, now + t.to_slice[sm, packet.piece], sm, c.SLICE)
+    if last:
+        next_record(t, s, sm, engine, now + t.line_interval + t.box_interval)
+    else:
+        schedule(s, engine, now + t.line_interval, sm, c.REQUEST)
+
+
+@njit(_nrt=False, forceinline=True)
+def at_slice(t, s, p, now):
+    """The coalescer lets the line join one that is under way, or has it looked up."""
+    packet = s.packets[p]
+    piece = packet.piece
+    s.count[c.N_LRC, piece] += 1
+    shares_look_up = False
+    if t.lrc_enabled and s.records[packet.record, c.R_KIND] == LOAD:
+        entry = find(s, s.lrc_chain, piece, packet.line, packet.sectors)
+        if entry >= 0 and not may_merge(s.packets[entry].readers, t.lrc_max_merged):
+            close_entry(s, entry, piece)
+            entry = -1
+        if entry >= 0:
+            s.packets[entry].readers += 1
+            shares_look_up = reads_already(s, entry, packet.sm)
+            if not shares_look_up:
+                packet.merged = s.packets[entry].merged
+                s.packets[entry].merged = p
+                s.count[c.N_LRC_MERGED, piece] += packet.sectors
+                return
+        elif may_open(s.lrc_open[piece], t.lrc_entries):
+            link(s, s.lrc_chain, p, piece, packet.line)
+            s.lrc_open[piece] += 1
+            packet.holds = 1
+    s.count[c.N_LRC_OUT, piece] += packet.sectors
+    look_up_line(t, s, p, piece, now, 0 if shares_look_up else packet.sectors)
+
+
+@njit(_nrt=False, forceinline=True)
+def reads_already(s, entry, sm):
+    """Say whether an SM is among the readers of an open entry."""
+    at = entry
+    while at >= 0:
+        if s.packets[at].sm == sm:
+            return True
+        at = s.packets[at].merged
+    return False
+
+
+@njit(_nrt=False, forceinline=True)
+def look_up_line(t, s, p, piece, now, counted):
+    """The line is looked up in the slice; what it does not hold is fetched from its home."""
+    line = s.packets[p].line
+    s.count[c.N_SECTORS, piece] += counted
+    if look_up(s.present, piece // t.slices_per_partition, line):
+        s.count[c.N_HITS, piece] += counted
+        respond(t, s, p, now + t.access)
+        return
+    s.count[c.N_MISSES, piece] += counted
+    if not open_miss(s, p, piece):
+        return
+    if home_slice(t, line) == piece:
+        ask_hbm(t, s, p, piece, now)
+    else:
+        schedule(s, p, now + t.fabric_latency, t.slice_server + piece, c.HOME)
