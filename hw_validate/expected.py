@@ -46,8 +46,12 @@ class Event:
 
 
 def follow(role: Role) -> Iterator[Event]:
-    """Yield a role's operations in the order in which it performs them."""
+    """Yield a role's operations in the order in which it performs them.
+
+    A loop that follows another of as many stages starts a round of its own, after those of the first.
+    """
     positions: dict[int, int] = {}
+    used: dict[int, int] = {}
 
     def visit(
         body: tuple[Operation, ...], loops: dict[str, int], ring: dict[int, tuple[int, int]]
@@ -56,13 +60,16 @@ def follow(role: Role) -> Iterator[Event]:
             if not isinstance(operation, For):
                 yield Event(operation, loops, ring)
                 continue
+            stages = operation.stages
+            positions.setdefault(id(operation), -(-used.get(stages, 0) // stages) * stages)
             for count in range(operation.n):
-                position = positions.get(id(operation), 0)
+                position = positions[id(operation)]
                 here = (position % operation.stages, position // operation.stages)
                 yield from visit(
                     operation.body, loops | {operation.name: count}, ring | {operation.stages: here}
                 )
                 positions[id(operation)] = position + 1
+                used[stages] = max(used.get(stages, 0), position + 1)
 
     yield from visit(role.body, {}, {})
 

@@ -19,7 +19,7 @@ from hw_validate.driver import Device, DriverError, Shape
 
 BOUNDARY = 2 * 2**20
 KEPT_MEMORY = 48 * 2**30
-FLUSH_BYTES = 256 * 2**20
+FLUSH_BYTES = 512 * 2**20
 WARM_UP_CYCLES = 800_000_000
 NOT_THERE = 255
 NO_QUOTA = 2**30
@@ -115,9 +115,18 @@ class Session:
         self._memory.clear()
 
     def flush(self) -> None:
-        """Push everything out of the L2."""
-        self._scratch = self._scratch or self.device.allocate(FLUSH_BYTES)
-        self.device.zero(self._scratch, FLUSH_BYTES)
+        """Push everything out of the L2 by reading other data, so that no line is left dirty."""
+        if not self._scratch:
+            self._scratch = self.device.allocate(FLUSH_BYTES)
+            self.device.zero(self._scratch, FLUSH_BYTES)
+        shape = Shape((self.device.attribute("MULTIPROCESSOR_COUNT") * 8, 1, 1), (1, 1, 1), 256, 0)
+        values = [
+            ctypes.c_uint64(self._scratch),
+            ctypes.c_uint64(FLUSH_BYTES // 16),
+            ctypes.c_uint64(self._scratch),
+        ]
+        self.device.launch(self.probe("read_all"), shape, values)
+        self.device.wait(60)
 
     def prepare(self, flow: dict[str, Any], number: int) -> Prepared:
         """Resolve the grid, encode the tensor maps and allocate the records of a flow."""

@@ -13,7 +13,23 @@ from hoppersim.errors import InputError
 from hoppersim.program.canonical import work_hash
 from hoppersim.program.work import Work
 
-PLANS = ("dataset", "scaling", "lrc", "costs", "structure", "streams", "one_box")
+PLANS = (
+    "dataset",
+    "scaling",
+    "lrc",
+    "costs",
+    "structure",
+    "streams",
+    "one_box",
+    "curves",
+    "shapes",
+    "stores",
+    "cluster_fabric",
+    "fabric_costs",
+    "hbm_depth",
+    "latency_map",
+    "in_flight",
+)
 CASES = "cases"
 """What the plan of a point is called that is a case of its own."""
 

@@ -46,3 +46,13 @@ extern "C" __global__ void pair_latency(u32* sms, u32* cycles, u32 size, u32 loa
     cluster_arrive();
     cluster_wait();
 }
+
+// Reads memory and keeps nothing of it: what pushes other data out of the L2 and leaves no dirty line.
+extern "C" __global__ void read_all(const uint4* at, u64 count, u32* out) {
+    u32 sum = 0;
+    for (u64 k = blockIdx.x * (u64)blockDim.x + threadIdx.x; k < count; k += (u64)gridDim.x * blockDim.x) {
+        const uint4 v = at[k];
+        sum += v.x ^ v.y ^ v.z ^ v.w;
+    }
+    if (sum == 0x12345679u) *out = sum;  // never so, but the compiler must not know
+}

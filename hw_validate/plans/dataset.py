@@ -37,6 +37,8 @@ def _case_points() -> Iterator[Point]:
         if case is None or case in seen:
             continue
         seen.add(case)
+        if not _launches(case):
+            continue
         yield point(
             case,
             "dataset",
@@ -45,6 +47,11 @@ def _case_points() -> Iterator[Point]:
             set_aside=aside_of(case, aside),
             counted=counted,
         )
+
+
+def _launches(case: Case) -> bool:
+    """Say whether a drawn case can run: a cluster lies in one GPC, so its SMs must be allowed there."""
+    return not 0 < case.sms.per_gpc < case.cluster
 
 
 def aside_of(case: Case, drawn: bool) -> str:
