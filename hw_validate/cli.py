@@ -36,16 +36,40 @@ BundleOnly = Annotated[
 
 
 @app.command()
-def probe(out: Out = Path("probe.jsonl"), bundle_only: BundleOnly = None) -> None:
-    """Find the floorplan: which SMs share a TPC and a GPC, clusters resident at once, latencies by SM pair.
+def probe(
+    out: Out = Path("probe.jsonl"),
+    only: Annotated[
+        list[str] | None, typer.Option("--only", metavar="STEP", help="One step; repeatable.")
+    ] = None,
+    show: Annotated[bool, typer.Option("--show", help="Only print what FILE holds; needs no GPU.")] = False,
+    tables: Annotated[
+        Path | None, typer.Option("--tables", metavar="DIR", help="Also write floorplan and latency tables.")
+    ] = None,
+    bundle_only: BundleOnly = None,
+) -> None:
+    """Measure this machine's part: clocks, counters, floorplan, occupancy, and latencies of L2, SMEM and HBM.
 
-    Without a usable GPU this says so in one line and returns exit code 2.
+    Takes about a minute. Steps: device, occupancy, floorplan, l2, smem, hbm, counters, clocks. The same
+    command resumes an interrupted probe. Without a usable GPU this says so in one line, with exit code 2.
 
     Examples:
 
       python -m hw_validate probe --out probe.jsonl
+
+      python -m hw_validate probe --only l2 --only smem
+
+      python -m hw_validate probe --show --tables my_part
     """
-    _execute([], out, bundle_only, probe=True, budget=0.0)
+    from hw_validate import probe_command
+
+    probe_command.check_steps(only or [])
+    if bundle_only is None and not show:
+        _require_gpu(out)
+    code = 0 if show else probe_command.measure(out, only or [], bundle_only)
+    if bundle_only is None and code not in probe_command.NOTHING_TO_SHOW:
+        probe_command.show(out, tables)
+    if code:
+        raise typer.Exit(code)
 
 
 @app.command()
@@ -90,7 +114,8 @@ def run(
 @app.command()
 def compare(
     measured: Annotated[
-        Path | None, typer.Argument(help="Rows of a run; none: the shipped dataset.", show_default=False)
+        Path | None,
+        typer.Argument(help="Rows of a run, or a CSV of yours; none: the dataset.", show_default=False),
     ] = None,
     points: Annotated[
         str,
@@ -112,6 +137,12 @@ def compare(
     jobs: Annotated[
         int | None, typer.Option("--jobs", "-j", metavar="N", help="Processes.", show_default="one a core")
     ] = None,
+    seeds: Annotated[
+        int, typer.Option("--seeds", metavar="N", help="Seeds for points whose repeats or merging differ.")
+    ] = 1,
+    ablations: Annotated[
+        bool, typer.Option("--ablations", help="Also without one block of the model after the other.")
+    ] = False,
     tolerance: Annotated[
         float | None,
         typer.Option("--tolerance", metavar="X", help="Exit code 5 if the median error is larger."),
@@ -121,37 +152,102 @@ def compare(
         Path | None, typer.Option("--readme", metavar="FILE", help="Rewrite its table from the kept scores.")
     ] = None,
     csv: Annotated[Path | None, typer.Option("--csv", metavar="FILE", help="Write a line a point.")] = None,
+    figures: Annotated[
+        Path | None, typer.Option("--figures", metavar="DIR", help="Draw simulated against measured.")
+    ] = None,
     json: Annotated[bool, typer.Option("--json", help="Print JSON instead of tables.")] = False,
 ) -> None:
     """Simulate what was measured and show both times, with (simulated - measured) / the smaller as error.
 
     Simulations are kept, so an interrupted comparison goes on where it was. Looks at the score of points set
-    aside are logged with the dataset of a source checkout.
+    aside are logged with the dataset of a source checkout. docs/calibration.md lists the columns of a CSV.
 
     Examples:
 
       python -m hw_validate compare --points training -j 4
 
-      python -m hw_validate compare --write --readme README.md
+      python -m hw_validate compare --ablations --figures figures
+
+      python -m hw_validate compare --write --seeds 8 --readme README.md
 
       python -m hw_validate compare measured.jsonl --tolerance 0.1
+
+      python -m hw_validate compare my_times.csv
     """
-    from hw_validate.compare_command import Wanted, compare_dataset, compare_rows, rewrite_readme
-    from hw_validate.compare_run import Request
+    from hw_validate.bench import Request
+    from hw_validate.compare_command import Wanted, compare_dataset, compare_file, rewrite_readme
 
     request = Request(preset, tuple(settings or ()))
     if readme is not None and not write and measured is None:
         rewrite_readme(readme)
         return
-    wanted = Wanted(request, jobs, csv, json, tolerance)
+    wanted = Wanted(request, jobs, seeds, ablations, csv, figures, json, tolerance)
     if measured is not None:
         if write or readme is not None:
             raise InputError("--write", str(measured), "only the shipped dataset has scores to keep")
-        compare_rows(wanted, measured, plan or bundle_beside(measured) / "plan.json", only)
+        compare_file(wanted, measured, plan or bundle_beside(measured) / "plan.json", only)
         return
     compare_dataset(wanted, points, only, run_name, write=write)
     if readme is not None:
         rewrite_readme(readme)
+
+
+@app.command()
+def calibrate(
+    only: Annotated[
+        list[str] | None, typer.Option("--only", metavar="STEP", help="One step; repeatable.")
+    ] = None,
+    dataset: Annotated[
+        str, typer.Option("--dataset", metavar="NAME", help="Shipped dataset, or a folder of your own.")
+    ] = "h200",
+    preset: Annotated[
+        str, typer.Option("--preset", "-p", metavar="NAME", help="Machine to start from.")
+    ] = "h200_sxm",
+    settings: Annotated[
+        list[str] | None,
+        typer.Option("--set", "-s", metavar="PATH=VALUE", help="Start from another number; repeatable."),
+    ] = None,
+    jobs: Annotated[
+        int | None, typer.Option("--jobs", "-j", metavar="N", help="Processes.", show_default="one a core")
+    ] = None,
+    write: Annotated[
+        Path | None, typer.Option("--write", metavar="FILE.toml", help="Write the machine, or the floorplan.")
+    ] = None,
+    json: Annotated[bool, typer.Option("--json", help="Print JSON instead of tables.")] = False,
+    list_steps: Annotated[bool, typer.Option("--list", help="List the steps, and do nothing.")] = False,
+    floorplan_only: Annotated[
+        Path | None,
+        typer.Option("--floorplan-only", metavar="FILE", help="Only make a floorplan of a probe's rows."),
+    ] = None,
+    run_name: Annotated[
+        str, typer.Option("--run", metavar="NAME", help="Run of a file with several floorplans.")
+    ] = "",
+) -> None:
+    """Fit the machine to measurements: small steps in a stated order, each from the points that isolate it.
+
+    Points that are set aside are never read. Works offline; what is done is kept, so an interrupted
+    calibration goes on where it was.
+
+    Examples:
+
+      python -m hw_validate calibrate --list
+
+      python -m hw_validate calibrate --only gpc_port -j 2
+
+      python -m hw_validate calibrate --write fitted.toml && hoppersim run multicast --preset fitted.toml
+
+      python -m hw_validate calibrate --floorplan-only probe.jsonl --write my_part.floorplan.toml
+    """
+    from hw_validate.bench import Request
+    from hw_validate.fit import command
+
+    if list_steps:
+        command.list_steps()
+    elif floorplan_only is not None:
+        command.make_floorplan(floorplan_only, run_name, write)
+    else:
+        wanted = command.Wanted(Request(preset, tuple(settings or ())), dataset, tuple(only or ()), jobs)
+        command.calibrate(wanted, write, json=json)
 
 
 @app.command()
@@ -205,12 +301,7 @@ def _execute(
     from hw_validate.bundle import make_bundle
 
     if bundle_only is None:
-        command = [sys.executable, str(RUNNER), str(out), str(out), "--check"]
-        checked = subprocess.run(command, capture_output=True, text=True, check=False)
-        if checked.returncode:
-            reason = (checked.stderr.strip() or "the check failed").splitlines()[-1]
-            rule = f"{reason}; --bundle-only writes what another machine can run"
-            raise InputError("GPU", "none", rule)
+        _require_gpu(out)
     plan = make_bundle(points, bundle_only or bundle_beside(out), probe=probe)
     if bundle_only is not None:
         typer.echo(f"{plan} written; run it with: python {RUNNER} {bundle_only} {out}")
@@ -219,6 +310,16 @@ def _execute(
     code = subprocess.run(command, check=False).returncode
     if code:
         raise typer.Exit(code)
+
+
+def _require_gpu(out: Path) -> None:
+    """Refuse to go on without a usable GPU."""
+    command = [sys.executable, str(RUNNER), str(out), str(out), "--check"]
+    checked = subprocess.run(command, capture_output=True, text=True, check=False)
+    if checked.returncode:
+        reason = (checked.stderr.strip() or "the check failed").splitlines()[-1]
+        rule = f"{reason}; --bundle-only writes what another machine can run"
+        raise InputError("GPU", "none", rule)
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

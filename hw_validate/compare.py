@@ -7,20 +7,18 @@ import statistics
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import msgspec
 
-from hoppersim.dataset import Dataset, Point
 from hoppersim.dataset.schema import STABLE_SPREAD
 from hoppersim.errors import InputError
 from hoppersim.program.canonical import work_hash
 from hoppersim.program.work import Work
-from hw_validate.works import plan_hashes, works_of
+from hw_validate.compare_curves import Pace
 
 Simulation = Callable[[Work], float]
 """Gives the simulated cycles of the slowest CTA of a work."""
-SELECTIONS = ("set-aside", "training", "scaling", "all")
 
 
 @dataclass(frozen=True)
@@ -39,8 +37,10 @@ class Item:
         Which point of its plan it is.
     set_aside
         Why no fit may read it; "" for training.
-    counters
-        What was counted, by Nsight Compute's names.
+    counters, counted
+        What was counted first, by Nsight Compute's names, and every time.
+    pace
+        Interval and latency of its boxes, where the work stamps them.
     """
 
     id: str
@@ -53,6 +53,15 @@ class Item:
     tags: dict[str, Any]
     set_aside: str = ""
     counters: dict[str, float] = field(default_factory=dict)
+    counted: tuple[dict[str, float], ...] = ()
+    pace: Pace | None = None
+
+
+class Seeded(NamedTuple):
+    """One point under one more seed: time of the slowest CTA [cycle], and counters."""
+
+    cycles: float
+    counters: dict[str, int]
 
 
 @dataclass(frozen=True)
@@ -67,10 +76,18 @@ class Pair:
         Closed-form bound, reads merged [cycle]; None where nothing moves.
     limiter
         What the simulator says sets the time.
-    repeats, set_aside, counters
+    repeats, set_aside, counters, counted
         As in `Item`.
     simulated_counters, delivered
         What the simulator counts, and the bytes that it delivers to shared memory [B].
+    floor
+        What the operations of the busiest thread add up to, waiting left out [cycle].
+    share, in_flight
+        How busy the limiter was [0..1]; bytes that a CTA can have in flight at most [B].
+    seeds
+        The same point under other seeds, where it was simulated with several.
+    paces
+        Interval and latency of its boxes, measured and simulated, where both are known.
     """
 
     id: str
@@ -86,6 +103,12 @@ class Pair:
     counters: dict[str, float] = field(default_factory=dict)
     simulated_counters: dict[str, int] = field(default_factory=dict)
     delivered: int = 0
+    floor: float = 0.0
+    share: float = 0.0
+    in_flight: int = 0
+    counted: tuple[dict[str, float], ...] = ()
+    seeds: tuple[Seeded, ...] = ()
+    paces: tuple[Pace | None, Pace | None] = (None, None)
 
     @property
     def error(self) -> float:
@@ -93,9 +116,14 @@ class Pair:
         return relative(self.simulated, self.measured)
 
     @property
-    def bound_error(self) -> float | None:
-        """The same for the closed-form bound; None where there is none."""
-        return None if self.bound is None else relative(self.bound, self.measured)
+    def closed_form(self) -> float | None:
+        """The closed-form baseline: the larger of bound and software floor [cycle]; None without either."""
+        return max(self.bound or 0.0, self.floor) or None
+
+    @property
+    def closed_form_error(self) -> float | None:
+        """The same error for the closed-form baseline; None where there is none."""
+        return None if self.closed_form is None else relative(self.closed_form, self.measured)
 
     @property
     def stable(self) -> bool:
@@ -130,49 +158,6 @@ def relative(simulated: float, measured: float) -> float:
     return (simulated - measured) / smaller if smaller > 0 else float("inf")
 
 
-def dataset_items(dataset: Dataset, selection: str, run: str = "") -> list[Item]:
-    """List the finished points of a dataset that a selection names.
-
-    Parameters
-    ----------
-    dataset
-        The dataset.
-    selection
-        ``set-aside``, ``training``, ``scaling`` (the cluster-scaling study) or ``all``.
-    run
-        Run to take them from; "" is the first of the manifest.
-
-    Raises
-    ------
-    InputError
-        If there is no such selection or run.
-    """
-    if selection not in SELECTIONS:
-        raise InputError("--points", selection, f"must be one of {', '.join(SELECTIONS)}", SELECTIONS[0])
-    runs = [item.run for item in dataset.manifest.runs]
-    if run and run not in runs:
-        raise InputError("--run", run, f"must be one of {', '.join(runs)}", runs[0])
-    points = [
-        point
-        for point in dataset.finished()
-        if point.run == (run or runs[0]) and point.lowering_is_default and _chosen(point, selection)
-    ]
-    works = works_of(points)
-    return [
-        Item(
-            p.id, p.label, p.hash, works[p.hash], p.cycles or 0.0, tuple(p.repeats), p.spread or 0.0,
-            p.tags, p.set_aside, dataset.counters_of(p),
-        )
-        for p in points
-    ]  # fmt: skip
-
-
-def _chosen(point: Point, selection: str) -> bool:
-    if selection == "scaling":  # a work of the study may belong to another plan too
-        return point.hash in plan_hashes("scaling") and not point.set_aside
-    return selection == "all" or bool(point.set_aside) == (selection == "set-aside")
-
-
 def read_rows(path: Path) -> list[dict[str, Any]]:
     """Read the runner's rows.
 
@@ -188,9 +173,11 @@ def read_rows(path: Path) -> list[dict[str, Any]]:
     rows = []
     for line in lines:
         try:
-            rows.append(json.loads(line))
-        except ValueError:  # the last line of an interrupted run
+            row = json.loads(line)
+        except (ValueError, RecursionError):  # the last line of an interrupted run, or no row at all
             continue
+        if isinstance(row, dict):
+            rows.append(row)
     return rows
 
 

@@ -10,38 +10,73 @@ from pathlib import Path
 
 import typer
 
-from hoppersim.dataset import dataset_folder, error_summary, load_dataset
+from hoppersim.dataset import (
+    Dataset,
+    dataset_folder,
+    error_summary,
+    floorplans,
+    load_dataset,
+    per_sm,
+)
 from hoppersim.errors import EXIT_TOLERANCE, InputError
+from hoppersim.result.export import write_text
 from hw_validate import compare_store as store
-from hw_validate.compare import Item, dataset_items, read_rows, read_works, row_items, score
+from hw_validate.bench import Bench, Request, machine_for, model_hash
+from hw_validate.compare import Item, Pair, read_rows, read_works, row_items, score
+from hw_validate.compare_ablation import ABLATIONS, Ablated, ablate
+from hw_validate.compare_csv import read_csv
+from hw_validate.compare_items import curve_items, dataset_items
 from hw_validate.compare_readme import measured_block, replace_block
-from hw_validate.compare_report import Comparison, progress, show, to_csv, to_json
-from hw_validate.compare_run import Request, machine_for, model_hash, simulate_items
+from hw_validate.compare_report import progress, show
+from hw_validate.compare_result import Comparison, to_csv, to_json
+from hw_validate.compare_run import add_seeds, pair_items, unsure_places
+from hw_validate.compare_score import Scores
+from hw_validate.pair_latency import HALVES, network_trips, pair_score, part_of
 
 
 @dataclass(frozen=True)
 class Wanted:
-    """Machine, processes, where a CSV goes, whether JSON is printed, largest median error that passes."""
+    """What a comparison is made with, and what becomes of it.
+
+    Parameters
+    ----------
+    request, jobs
+        Machine; processes, None takes one a core.
+    seeds
+        Seeds under which points are simulated whose repeats or merged reads differ.
+    ablations
+        Simulate the points without one block after the other, too.
+    csv, figures, json
+        File of a line for each point; folder of figures; whether JSON is printed in place of tables.
+    tolerance
+        Largest median error that passes.
+    """
 
     request: Request
     jobs: int | None = None
+    seeds: int = 1
+    ablations: bool = False
     csv: Path | None = None
+    figures: Path | None = None
     json: bool = False
     tolerance: float | None = None
 
 
-def compare_rows(wanted: Wanted, rows: Path, plan: Path, only: str) -> None:
-    """Compare the runner's rows.
+def compare_file(wanted: Wanted, measured: Path, plan: Path, only: str) -> None:
+    """Compare the runner's rows, or a user's CSV.
 
     Raises
     ------
     InputError
         If files cannot be read or hold no finished point.
     """
-    items = _matching(list(row_items(read_rows(rows), read_works(plan))), only)
+    if measured.suffix == ".csv":
+        items = _matching(read_csv(measured), only)
+    else:
+        items = _matching(list(row_items(read_rows(measured), read_works(plan))), only)
     if not items:
-        raise InputError("measurements", str(rows), "must hold at least one finished point of the plan")
-    _print(wanted, _compared(wanted, items))
+        raise InputError("measurements", str(measured), "must hold at least one finished point of the plan")
+    _print(wanted, _compared(wanted, items, {}))
 
 
 def compare_dataset(wanted: Wanted, selection: str, only: str, run: str, *, write: bool) -> None:
@@ -60,17 +95,19 @@ def compare_dataset(wanted: Wanted, selection: str, only: str, run: str, *, writ
     items = _matching(dataset_items(dataset, selection, run), only)
     if not items:
         raise InputError("--only", only, "must match the label of at least one point")
-    found = _compared(wanted, items)
+    latencies = {} if only or run else _latencies(dataset, wanted.request, items)
+    found = _compared(wanted, items, latencies)
     folder, request = dataset_folder(), wanted.request
     key = (request.preset, machine_for(request).hash, model_hash())
     summary = error_summary()
     looked = store.log_look(summary, found.pairs, key)
     if write:
         hashes = {item.id: item.hash for item in items}
-        looked = store.summarise(dataset, found.pairs, hashes, key, looked)
+        looked = store.summarise(dataset, found, hashes, key, looked)
     if looked != summary and (write or is_checkout(folder)):
         store.store(looked, folder)
-    _print(wanted, found)
+    curves = curve_items(dataset, selection, per_sm()) if wanted.figures is not None else []
+    _print(wanted, found, _matching(curves, only))
 
 
 def rewrite_readme(path: Path) -> None:
@@ -85,6 +122,13 @@ def is_checkout(folder: Path) -> bool:
     return (root / "pyproject.toml").is_file() and os.access(folder, os.W_OK)
 
 
+def cores() -> int:
+    """Give the cores that this process may use."""
+    if hasattr(os, "sched_getaffinity"):
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1
+
+
 def _matching(items: list[Item], only: str) -> list[Item]:
     try:
         return [item for item in items if re.search(only, item.label)]
@@ -92,30 +136,60 @@ def _matching(items: list[Item], only: str) -> list[Item]:
         raise InputError("--only", only, f"must be a regular expression ({error})") from error
 
 
-def _compared(wanted: Wanted, items: Sequence[Item]) -> Comparison:
-    jobs = wanted.jobs if wanted.jobs is not None else _cores()
-    with progress(len(items)) as advance:
-        found = simulate_items(items, wanted.request, jobs, advance)
-    return Comparison.of(wanted.request.preset, found)
+def _latencies(dataset: Dataset, request: Request, items: Sequence[Item]) -> Scores:
+    """Score latencies between SMs, if the machine's own part was probed: the half of each kind of point."""
+    machine = machine_for(request)
+    run = part_of(machine, dataset)
+    if run is None:
+        return {}
+    sides = {"set aside" if item.set_aside else "training" for item in items}
+    plan = floorplans()[run]
+    return {half: pair_score(machine, network_trips(plan, half)) for half in HALVES if half in sides}
 
 
-def _cores() -> int:
-    if hasattr(os, "sched_getaffinity"):
-        return len(os.sched_getaffinity(0))
-    return os.cpu_count() or 1
+def _compared(wanted: Wanted, items: Sequence[Item], latencies: Scores) -> Comparison:
+    if wanted.seeds < 1:
+        raise InputError("--seeds", wanted.seeds, "must be at least the one seed of the work", 1)
+    machine, request = machine_for(wanted.request), wanted.request
+    rounds = 1 + (sum(bool(item.settings(machine)) for item in ABLATIONS) if wanted.ablations else 0)
+    with Bench(_jobs(wanted)) as bench:
+        with progress(len(items) * rounds) as advance:
+            found = pair_items(bench, items, request, advance)
+            beside = ablate(bench, items, request, advance) if wanted.ablations else Ablated({}, ())
+        if wanted.seeds > 1:
+            with progress(len(unsure_places(found)) * (wanted.seeds - 1)) as advance:
+                found = add_seeds(bench, items, found, request, wanted.seeds, advance)
+    return Comparison.of(
+        request.preset, found, ablations=beside.pairs, impossible=beside.impossible, pair_scores=latencies
+    )
 
 
-def _print(wanted: Wanted, found: Comparison) -> None:
+def _print(wanted: Wanted, found: Comparison, curves: Sequence[Item] = ()) -> None:
     """Show the comparison in the form that is asked for, then judge it."""
     if wanted.csv is not None:
-        wanted.csv.write_text(to_csv(found), encoding="utf-8")
+        write_text(wanted.csv, to_csv(found))
+    if wanted.figures is not None:
+        _draw(wanted, found, curves, wanted.figures)
     if wanted.json:
         typer.echo(to_json(found))
     else:
         from rich.console import Console
 
         screen = Console(highlight=False)
-        show(screen if screen.is_terminal else Console(highlight=False, width=150), found)
+        show(screen if screen.is_terminal else Console(highlight=False, width=170), found)
     stable = score(found.stable)
     if wanted.tolerance is not None and (not stable["points"] or stable["median"] > wanted.tolerance):
         raise typer.Exit(EXIT_TOLERANCE)
+
+
+def _draw(wanted: Wanted, found: Comparison, curves: Sequence[Item], folder: Path) -> None:
+    from hw_validate.figures import draw_comparison
+
+    with Bench(_jobs(wanted)) as bench:
+        pairs = pair_items(bench, curves, wanted.request)
+    for path in draw_comparison(found, [pair for pair in pairs if isinstance(pair, Pair)], folder):
+        typer.echo(f"{path} written", err=True)
+
+
+def _jobs(wanted: Wanted) -> int:
+    return wanted.jobs if wanted.jobs is not None else cores()

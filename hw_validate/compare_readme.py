@@ -7,7 +7,9 @@ from typing import Any
 
 from hoppersim.dataset import Dataset, ErrorSummary
 from hoppersim.errors import InputError
+from hoppersim.result.export import write_text
 from hw_validate.compare_store import CLUSTERS, WAYS, scaling_rows
+from hw_validate.compare_targets import ASIDE, CLOSED_FORM, TARGETS, Seen, error_table
 
 BEGIN, END = "<!-- BEGIN measured", "<!-- END measured"
 WAY_NAMES = {
@@ -16,6 +18,11 @@ WAY_NAMES = {
     "unicast_distinct": "unicast, distinct tiles",
 }
 MEMORY_NAMES = {"l2": "L2", "hbm": "HBM"}
+ABOUT_ERRORS = (
+    "Error: (simulated - measured) / the smaller of both, against the median of repeats that agree within "
+    "5 %; numbers of points in brackets; **bold** misses what is required. Closed form: the larger of the "
+    "bound by rates and the time that the operations of the busiest thread add up to."
+)
 SHOWN = ("set aside", "set aside, random", "set aside, families", "set aside, hardware-bound", "training")
 
 
@@ -59,21 +66,69 @@ def _cell(row: dict[str, Any] | None) -> str:
 def _score_lines(dataset: Dataset, summary: ErrorSummary) -> list[str]:
     aside = sum(count for why, count in dataset.manifest.set_aside.items() if why)
     checked = sum(point.verified is True for point in dataset.points)
-    shown = [name for name in SHOWN if name in summary.groups]
     about = (
         f"The dataset has {len(dataset.points):,} points of {len(dataset.manifest.runs)} H200 parts; "
         f"{aside} were set aside for this score when they were planned. Received data were checked at "
         f"{checked} points."
     )
-    if not any(name.startswith("set aside") for name in shown):
+    if "set aside" not in summary.groups:
         return [about, "Those are not scored yet."]
+    complete = any(name.endswith(": traffic") for name in summary.counters)
+    table = _error_lines(summary) if complete else _group_lines(summary)
+    looks = "once" if len(summary.looks) == 1 else f"{len(summary.looks)} times"
+    return [
+        about, "", *table,
+        f"Compared on {summary.date}; the set-aside score was looked at {looks}.",
+    ]  # fmt: skip
+
+
+def _error_lines(summary: ErrorSummary) -> list[str]:
+    """Write the error table, and what the model's blocks earn on training points."""
+    whole = {row.target.name: row for row in error_table(summary, ("set aside",))}
+    parts = {(row.target.name, row.portion): row for row in error_table(summary, ASIDE)}
     lines = [
-        about,
-        "",
-        "| error, stable points | points | median | 90 % within | bound alone: median, 90 % |",
+        "| error at points set aside | required | aim | random points | families | closed form, all |",
+        "|---|---:|---:|---:|---:|---:|",
     ]
-    lines.append("|---|---:|---:|---:|---:|")
-    for name in shown:
+    for target in TARGETS:
+        row = whole.get(target.name)
+        if row is None:
+            continue
+        form = "at least " if target.at_least else ""
+        limits = [f"{form}{target.text(limits)}" for limits in (target.required, target.aim)]
+        cells = [_seen(parts.get((target.name, portion))) for portion in ASIDE]
+        if cells == ["-", "-"]:
+            cells = [_seen(row), ""]
+        other = row.beside.get(CLOSED_FORM)
+        cells.append(target.text(other) if other else "-")
+        lines.append("| " + " | ".join((target.name, *limits, *cells)) + " |")
+    return [*lines, "", ABOUT_ERRORS, *_ablation_lines(summary), ""]
+
+
+def _seen(row: Seen | None) -> str:
+    if row is None:
+        return "-"
+    text = row.target.text(row.seen)
+    return f"{text} ({row.points})" if row.met != "no" else f"**{text}** ({row.points})"
+
+
+def _ablation_lines(summary: ErrorSummary) -> list[str]:
+    rows = error_table(summary, ("training",))
+    row = next((row for row in rows if row.target is TARGETS[0]), None)
+    others = {name: values for name, values in row.beside.items() if name != CLOSED_FORM} if row else {}
+    if row is None or not others:
+        return []
+    text = "; ".join(f"{name} {row.target.text(values)}" for name, values in others.items())
+    return ["", f"Training points {row.target.text(row.seen)}; without one block of the model: {text}."]
+
+
+def _group_lines(summary: ErrorSummary) -> list[str]:
+    """Write scores by group: what summaries of before the error table have."""
+    lines = [
+        "| error, stable points | points | median | 90 % within | bound alone: median, 90 % |",
+        "|---|---:|---:|---:|---:|",
+    ]
+    for name in (name for name in SHOWN if name in summary.groups):
         row, bound = summary.groups[name], summary.baseline.get(name)
         beside = f"{bound['median']:.1%}, {bound['p90']:.1%}" if bound else "-"
         lines.append(f"| {name} | {row['points']:.0f} | {row['median']:.1%} | {row['p90']:.1%} | {beside} |")
@@ -82,8 +137,7 @@ def _score_lines(dataset: Dataset, summary: ErrorSummary) -> list[str]:
         if name in summary.faster:
             race = summary.faster[name]
             lines.append(f"Which of two ways is faster, {name}: {race['agree']} of {race['pairs']} right.")
-    looks = "once" if len(summary.looks) == 1 else f"{len(summary.looks)} times"
-    return [*lines, f"Compared on {summary.date}; the set-aside score was looked at {looks}."]
+    return lines
 
 
 def replace_block(path: Path, block: str) -> None:
@@ -96,7 +150,7 @@ def replace_block(path: Path, block: str) -> None:
     """
     lines, begin, end = _parts(path)
     text = "\n".join([*lines[: begin + 1], *block.split("\n"), *lines[end:]])
-    path.write_text(text, encoding="utf-8")
+    write_text(path, text)
 
 
 def present_block(path: Path) -> str:

@@ -1,93 +1,39 @@
-"""A comparison in the terminal, as JSON and as CSV."""
+"""A comparison in the terminal, and the progress of one."""
 
 from __future__ import annotations
 
-import csv
-import io
-import json
 import sys
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from hw_validate import compare_score as scoring
+from hw_validate.bench import OnPoint
 from hw_validate.compare import Pair, score
-from hw_validate.compare_run import OnPoint
+from hw_validate.compare_result import Comparison
+from hw_validate.compare_score import Scores
+from hw_validate.compare_targets import CLOSED_FORM, Seen, beside
 
 if TYPE_CHECKING:
     from rich.console import Console
     from rich.table import Table
 
-COLUMNS = ("id", "label", "mode", "memory", "set_aside", "measured", "spread", "simulated", "error", "bound",
-           "bound_error", "limiter", "stable")  # fmt: skip
 FEW = 40
 """Points up to which the terminal shows each of them."""
 LINE_EVERY = 20
 """Points between two lines of progress where there is no terminal."""
 
 
-@dataclass(frozen=True)
-class Comparison:
-    """Pairs of one machine and one set of measurements, and why other points have no simulated time."""
-
-    machine: str
-    pairs: list[Pair]
-    failures: list[str]
-
-    @classmethod
-    def of(cls, machine: str, found: Sequence[Pair | str]) -> Comparison:
-        """Part pairs from reasons."""
-        pairs = [item for item in found if isinstance(item, Pair)]
-        return cls(machine, pairs, [item for item in found if isinstance(item, str)])
-
-    @property
-    def stable(self) -> list[Pair]:
-        """The pairs whose repeats agree."""
-        return [pair for pair in self.pairs if pair.stable]
-
-
-def document(found: Comparison) -> dict[str, Any]:
-    """Give the whole comparison as plain values."""
-    grouped = scoring.groups(found.pairs)
-    return {
-        "machine": found.machine,
-        "score": score(found.stable),
-        "groups": scoring.scores(grouped),
-        "baseline": scoring.baseline_scores(grouped),
-        "faster": scoring.race_counts(scoring.races(found.pairs)),
-        "counters": scoring.counter_scores(found.pairs),
-        "points": [_row(pair) for pair in found.pairs],
-        "failures": found.failures,
-    }
-
-
-def to_json(found: Comparison) -> str:
-    """Write the whole comparison as JSON."""
-    return json.dumps(document(found), indent=1)
-
-
-def to_csv(found: Comparison) -> str:
-    """Write a line for each point."""
-    text = io.StringIO()
-    writer = csv.DictWriter(text, COLUMNS, lineterminator="\n")
-    writer.writeheader()
-    writer.writerows(_row(pair) for pair in found.pairs)
-    return text.getvalue()
-
-
-def _row(pair: Pair) -> dict[str, Any]:
-    return {name: getattr(pair, name) for name in COLUMNS}
-
-
 def show(screen: Console, found: Comparison) -> None:
-    """Print scores, what is faster, counters, the worst points, and apart from them the unstable ones."""
+    """Print the error table, scores by group, what is faster, the worst points, and the unstable ones."""
     if len(found.pairs) <= FEW:
         title = f"measured, and simulated on {found.machine} [SM cycles of the slowest CTA]"
         screen.print(_points_table(title, found.stable))
-    grouped = scoring.groups(found.pairs)
-    screen.print(_score_table(scoring.scores(grouped), scoring.baseline_scores(grouped)))
+    if found.table:
+        screen.print(_error_table(found.table))
+    _show_ablations(screen, found)
+    screen.print(_score_table(found.groups, found.baseline))
     _show_races(screen, found)
     _show_counters(screen, found)
     if len(found.pairs) > FEW:
@@ -96,7 +42,7 @@ def show(screen: Console, found: Comparison) -> None:
     if rest:
         inside = sum(scoring.inside_range(pair) for pair in rest)
         title = f"repeats differ by more than 5 %: {inside} of {len(rest)} simulated inside their range"
-        screen.print(_points_table(title, rest[:FEW]))
+        screen.print(_unstable_table(title, rest[:FEW]))
     for text in found.failures:
         screen.print(f"no simulated time: {text}", markup=False)
     if found.stable:
@@ -123,23 +69,66 @@ def _table(title: str, columns: Sequence[str]) -> Table:
 def _points_table(title: str, pairs: Sequence[Pair]) -> Table:
     from rich.markup import escape
 
-    table = _table(escape(title), ("point", "measured", "spread", "simulated", "error", "bound", "limiter"))
+    names = ("point", "mode, memory", "measured", "spread", "simulated", "error", "bound", "floor", "limiter",
+             "in flight")  # fmt: skip
+    table = _table(escape(title), names)
     for pair in pairs:
         bound = "-" if pair.bound is None else f"{pair.bound:,.0f}"
         figures = (f"{pair.measured:,.0f}", f"{pair.spread:.1%}", f"{pair.simulated:,.0f}")
-        table.add_row(escape(pair.label), *figures, f"{pair.error:+.1%}", bound, pair.limiter)
+        limiter = f"{pair.limiter} {pair.share:.0%}" if pair.limiter else ""
+        rest = (f"{pair.error:+.1%}", bound, f"{pair.floor:,.0f}", limiter, f"{pair.in_flight / 1024:.0f} KB")
+        table.add_row(escape(pair.label), f"{pair.mode}, {pair.memory}", *figures, *rest)
     return table
 
 
-def _score_table(simulator: dict[str, dict[str, float]], bound: dict[str, dict[str, float]]) -> Table:
-    title = "size of the error, stable points; bound: the closed-form bound"
-    names = ("group", "points", "median", "p90", "worst", "bias", "bound median", "bound p90")
+def _unstable_table(title: str, pairs: Sequence[Pair]) -> Table:
+    from rich.markup import escape
+
+    table = _table(escape(title), ("point", "measured from", "to", "simulated from", "to", "seeds"))
+    for pair in pairs:
+        times = (pair.simulated, *(one.cycles for one in pair.seeds))
+        measured = pair.repeats or (round(pair.measured),)
+        ends = (min(measured), max(measured), min(times), max(times))
+        table.add_row(escape(pair.label), *(f"{end:,.0f}" for end in ends), str(len(times)))
+    return table
+
+
+def _error_table(rows: Sequence[Seen]) -> Table:
+    title = "error table; met: no, yes (what is required), or the aim"
+    names = ("figure", "points of", "number", "seen", "met", "required", "aim", "closed form")
+    table = _table(title, names)
+    for row in rows:
+        target = row.target
+        other = row.beside.get(CLOSED_FORM)
+        form = "at least " if target.at_least else ""
+        limits = (f"{form}{target.text(target.required)}", f"{form}{target.text(target.aim)}")
+        seen = (str(row.points), target.text(row.seen), row.met)
+        table.add_row(target.name, row.portion, *seen, *limits, target.text(other) if other else "-")
+    return table
+
+
+def _show_ablations(screen: Console, found: Comparison) -> None:
+    if found.ablations:
+        rows = [row for row in found.table if row.beside]
+        table = _table("the same without one block", ("figure", "points of", "all", *found.ablations))
+        for row in rows:
+            others = [row.beside.get(name) for name in found.ablations]
+            cells = [row.target.text(other) if other else "-" for other in others]
+            table.add_row(row.target.name, row.portion, row.target.text(row.seen), *cells)
+        screen.print(table)
+    for name in found.impossible:
+        screen.print(f"not taken away: {name}: {found.machine} has no parameter for it", markup=False)
+
+
+def _score_table(simulator: Scores, baseline: Scores) -> Table:
+    title = "size of the error, stable points; closed form: the larger of bound and software floor"
+    names = ("group", "points", "median", "p90", "worst", "bias", "closed form median", "p90")
     table = _table(title, names)
     for name, figures in simulator.items():
-        other = bound.get(name)
-        beside = [f"{other[key]:.1%}" for key in ("median", "p90")] if other else ["-", "-"]
+        other = baseline.get(beside(CLOSED_FORM, name))
+        others = [f"{other[key]:.1%}" for key in ("median", "p90")] if other else ["-", "-"]
         cells = [f"{figures[key]:.1%}" for key in ("median", "p90", "worst")]
-        table.add_row(name, str(figures["points"]), *cells, f"{figures['bias']:+.1%}", *beside)
+        table.add_row(name, str(figures["points"]), *cells, f"{figures['bias']:+.1%}", *others)
     return table
 
 
@@ -156,10 +145,10 @@ def _show_races(screen: Console, found: Comparison) -> None:
 
 
 def _show_counters(screen: Console, found: Comparison) -> None:
-    for name, row in scoring.counter_scores(found.pairs).items():
-        of = " of the bytes delivered" if scoring.DRAM_BYTES in name else ""
-        text = f"{row['points']} points, median error {row['median']:.2%}{of}, p90 {row['p90']:.2%}"
-        screen.print(f"{name}: {text}, {row['agree']:.0%} agree", markup=False)
+    for name, row in found.counters.items():
+        if "median" in row:
+            text = f"{row['points']} points, median error {row['median']:.2%}, p90 {row['p90']:.2%}"
+            screen.print(f"{name}: {text}, {row['agree']:.0%} within 1 %", markup=False)
 
 
 @contextmanager

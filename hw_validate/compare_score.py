@@ -1,4 +1,4 @@
-"""Statistics of a comparison: errors by group, which way is faster, counters, the worst points.
+"""Statistics of a comparison: errors by group, which way is faster, the article's loops, the worst points.
 
 Stable points only count; the others are listed apart.
 """
@@ -7,37 +7,37 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import combinations
 from typing import Any
 
-from hw_validate.compare import Pair, relative, score_of
+from hw_validate.compare import Pair, score_of
 
 BOUND_TILE_BYTES, BOUND_STAGES = 16 * 1024, 4
 """Bytes of a stage, and stages, from which on hardware sets the time rather than software."""
+TINY_TILE_BYTES = 2 * 1024
+"""Bytes of a tile in the L2 up to which, with `BOUND_STAGES` or more, software sets the time."""
 SOFTWARE_KINDS = ("slope", "ping_pong", "issue")
-L2_SECTORS, DRAM_BYTES = "lts__t_sectors_srcunit_tex_op_read.sum", "dram__bytes_read.sum"
-CLOSE, CLOSE_OF_DELIVERED = 0.01, 0.001
-"""A counter agrees within 1 %; DRAM bytes also within 0.1 % of what is delivered."""
 RACES = (
     ("multicast", "unicast"),
     ("multicast", "unicast_distinct"),
     ("multicast_slices", "unicast"),
     ("multicast_slices", "multicast"),
 )
+Scores = dict[str, dict[str, float]]
 
 
-def portion(pair: Pair) -> str:
-    """Say which part of the dataset a point belongs to."""
-    if not pair.set_aside:
-        return "training"
-    return "set aside, random" if pair.set_aside == "random" else "set aside, families"
+def portions(set_aside: str) -> tuple[str, ...]:
+    """Name the portions of the dataset that a point belongs to, by why it is set aside."""
+    if not set_aside:
+        return ("training",)
+    return "set aside", "set aside, random" if set_aside == "random" else "set aside, families"
 
 
 def groups(found: Iterable[Pair]) -> dict[str, list[Pair]]:
     """Sort stable points into groups, in the order in which they are shown.
 
-    A point is in several: its portion and, within training or set aside, its family, mode and memory.
+    A point is in several: its portions and, within training or set aside, its family, mode and memory.
     """
     sorted_in: dict[str, list[Pair]] = defaultdict(list)
     for pair in found:
@@ -48,16 +48,14 @@ def groups(found: Iterable[Pair]) -> dict[str, list[Pair]]:
 
 
 def _groups_of(pair: Pair) -> list[str]:
-    side = "set aside" if pair.set_aside else "training"
-    names = [side, f"{side}: mode {pair.mode}", f"{side}: memory {pair.memory}"]
-    if pair.set_aside:
-        names.append(portion(pair))
+    mine = portions(pair.set_aside)
+    names = [*mine, f"{mine[0]}: mode {pair.mode}", f"{mine[0]}: memory {pair.memory}"]
     if pair.set_aside.startswith("family"):
         names.append(f"set aside: {pair.set_aside}")
     if is_hardware_bound(pair):
-        names.append(f"{side}, hardware-bound")
-    if pair.tags.get("kind") in SOFTWARE_KINDS:
-        names.append(f"{side}, all software")
+        names += [f"{portion}, hardware-bound" for portion in mine]
+    if is_all_software(pair):
+        names += [f"{portion}, all software" for portion in mine]
     return names
 
 
@@ -68,26 +66,59 @@ def _place(name: str) -> tuple[bool, bool, str]:
 
 def is_hardware_bound(pair: Pair) -> bool:
     """Whether stages are so large and so many that hardware sets the time."""
+    tile, stages = _stage(pair)
+    return tile >= BOUND_TILE_BYTES and stages >= BOUND_STAGES
+
+
+def is_all_software(pair: Pair) -> bool:
+    """Whether a loop moves nothing, or boxes so small that what threads do sets its time."""
+    if pair.tags.get("kind") in SOFTWARE_KINDS:
+        return True
+    tile, stages = _stage(pair)
+    return 0 < tile <= TINY_TILE_BYTES and stages >= BOUND_STAGES and pair.memory in ("hot", "sweep")
+
+
+def _stage(pair: Pair) -> tuple[int, int]:
+    """Give bytes of a tile [B] and stages, from the tags; no bytes where they do not say."""
     case = pair.tags.get("case", pair.tags)
-    if "rows" in case:
-        tile = case["rows"] * case.get("row_bytes", 128) * case.get("boxes", 1)
-    else:
-        tile = case.get("tile", 0)
-    return bool(tile >= BOUND_TILE_BYTES and case.get("stages", 1) >= BOUND_STAGES)
+    stages = case.get("stages", 1)
+    if "case" in pair.tags:
+        return case["rows"] * case.get("row_bytes", 128) * case.get("boxes", 1), stages
+    return case.get("tile", 0), stages
 
 
-def scores(grouped: dict[str, list[Pair]]) -> dict[str, dict[str, float]]:
+def scores(grouped: dict[str, list[Pair]]) -> Scores:
     """Score the simulator in each group."""
     return {name: score_of(pair.error for pair in members) for name, members in grouped.items()}
 
 
-def baseline_scores(grouped: dict[str, list[Pair]]) -> dict[str, dict[str, float]]:
-    """Score the closed-form bound in each group, where points have one."""
-    found = {
-        name: score_of(pair.bound_error for pair in members if pair.bound_error is not None)
-        for name, members in grouped.items()
-    }
-    return {name: figures for name, figures in found.items() if figures["points"]}
+def as_closed_form(found: Iterable[Pair]) -> list[Pair]:
+    """Put the closed-form baseline in the place of the simulated time, where points have one."""
+    return [replace(pair, simulated=pair.closed_form) for pair in found if pair.closed_form is not None]
+
+
+def article_scores(found: Iterable[Pair]) -> Scores:
+    """Score the article's loops by portion: largest gap of a ratio, largest error of a time."""
+    loops: dict[str, list[Pair]] = defaultdict(list)
+    for pair in found:
+        if "article" in pair.tags:
+            for portion in portions(pair.set_aside):
+                loops[f"{portion}: article"].append(pair)
+    return {name: _article_score(members) for name, members in sorted(loops.items())}
+
+
+def _article_score(loops: list[Pair]) -> dict[str, float]:
+    ways: dict[tuple[Any, ...], dict[str, Pair]] = defaultdict(dict)
+    for pair in loops:
+        tags = pair.tags
+        ways[tags["pattern"], tags["cluster"], tags["iterations"]][tags["article"]] = pair
+    gaps = [
+        abs(both["unicast"].simulated / both["multicast"].simulated
+            - both["unicast"].measured / both["multicast"].measured)
+        for both in ways.values() if len(both) == 2
+    ]  # fmt: skip
+    figures = {"points": len(loops), "cycles": max(abs(pair.error) for pair in loops)}
+    return figures | ({"ratio": max(gaps)} if gaps else {})
 
 
 def worst(found: Iterable[Pair], count: int = 10) -> list[Pair]:
@@ -113,7 +144,7 @@ class Race:
     label: str
     measured: float
     simulated: float
-    set_aside: bool
+    set_aside: str
 
     @property
     def agrees(self) -> bool:
@@ -146,45 +177,16 @@ def _differ(one: Pair, other: Pair) -> bool:
 
 def _race(ways: tuple[str, str], first: Pair, second: Pair) -> Race:
     ratios = first.measured / second.measured, first.simulated / second.simulated
-    return Race(ways, first.label, *ratios, bool(first.set_aside or second.set_aside))
+    return Race(ways, first.label, *ratios, first.set_aside or second.set_aside)
 
 
 def race_counts(matches: Iterable[Race]) -> dict[str, dict[str, int]]:
     """Count matches and agreements, by portion and ways."""
     found: dict[str, dict[str, int]] = {}
     for match in matches:
-        side = "set aside" if match.set_aside else "training"
-        for name in (side, f"{side}: {match.ways[0]} against {match.ways[1]}"):
+        mine = portions(match.set_aside)
+        for name in (*mine, f"{mine[0]}: {match.ways[0]} against {match.ways[1]}"):
             row = found.setdefault(name, {"pairs": 0, "agree": 0})
             row["pairs"] += 1
             row["agree"] += match.agrees
     return dict(sorted(found.items(), key=lambda item: _place(item[0])))
-
-
-def counter_scores(found: Iterable[Pair]) -> dict[str, dict[str, float]]:
-    """Score the counters that both sides have: points, median and p90 of errors, share that agrees.
-
-    The error of DRAM bytes is relative to the bytes delivered, since an L2-resident run should read none.
-    """
-    errors: dict[str, list[tuple[float, bool]]] = defaultdict(list)
-    for pair in found:
-        side = "set aside" if pair.set_aside else "training"
-        for name in (L2_SECTORS, DRAM_BYTES):
-            if name in pair.counters and name in pair.simulated_counters:
-                errors[f"{side}: {name}"].append(_counter_error(pair, name))
-    result: dict[str, dict[str, float]] = {}
-    for name, values in sorted(errors.items()):
-        figures: dict[str, Any] = score_of(error for error, _ in values)
-        figures["agree"] = sum(agrees for _, agrees in values) / len(values)
-        result[name] = figures
-    return result
-
-
-def _counter_error(pair: Pair, name: str) -> tuple[float, bool]:
-    measured, simulated = pair.counters[name], pair.simulated_counters[name]
-    if name != DRAM_BYTES:
-        error = relative(simulated, measured)
-        return error, abs(error) <= CLOSE
-    gap = abs(simulated - measured)
-    error = (simulated - measured) / max(pair.delivered, 1)
-    return error, gap <= max(CLOSE * measured, CLOSE_OF_DELIVERED * pair.delivered)

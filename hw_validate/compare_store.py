@@ -14,8 +14,9 @@ from hoppersim.dataset import Dataset, ErrorSummary, Look, tables
 from hoppersim.program.canonical import work_hash
 from hoppersim.program.case_spec import Case, Mode
 from hoppersim.program.cases import build_case
-from hw_validate import compare_score as scoring
+from hoppersim.result.export import write_text
 from hw_validate.compare import Pair, relative, score
+from hw_validate.compare_result import Comparison
 from hw_validate.plans.scaling import MIB
 
 CLUSTERS = (1, 2, 4, 8, 16)
@@ -64,7 +65,7 @@ def scaling_rows(dataset: Dataset, simulated: dict[str, float]) -> list[dict[str
 
 
 def summarise(
-    dataset: Dataset, found: list[Pair], hashes: dict[str, str], key: Key, old: ErrorSummary
+    dataset: Dataset, found: Comparison, hashes: dict[str, str], key: Key, old: ErrorSummary
 ) -> ErrorSummary:
     """Bring a summary up to date; figures of another machine, model or table are dropped, looks never.
 
@@ -82,17 +83,14 @@ def summarise(
     digest = dataset.manifest.files[tables.POINTS].sha256
     same = (old.preset, old.preset_hash, old.model_hash, old.points_sha256) == (*key, digest)
     kept = old if same else ErrorSummary(looks=old.looks)
-    grouped = scoring.groups(found)
     simulated = {row["hash"]: row["simulated"] for row in kept.scaling if row["simulated"] is not None}
     per_tile = {work_hash(build_case(case)): case.iterations for case in scaling_cases()}
     simulated = {name: value * per_tile[name] for name, value in simulated.items() if name in per_tile}
-    simulated |= {hashes[pair.id]: pair.simulated for pair in found if pair.id in hashes}
+    simulated |= {hashes[pair.id]: pair.simulated for pair in found.pairs if pair.id in hashes}
     return ErrorSummary(
         date=today(), preset=key[0], preset_hash=key[1], model_hash=key[2], points_sha256=digest,
-        groups=_merged(kept.groups, scoring.scores(grouped)),
-        baseline=_merged(kept.baseline, scoring.baseline_scores(grouped)),
-        faster={**kept.faster, **scoring.race_counts(scoring.races(found))},
-        counters=_merged(kept.counters, scoring.counter_scores(found)),
+        groups=_merged(kept.groups, found.groups), baseline=_merged(kept.baseline, found.baseline),
+        faster={**kept.faster, **found.faster}, counters=_merged(kept.counters, found.counters),
         scaling=scaling_rows(dataset, simulated), looks=kept.looks,
     )  # fmt: skip
 
@@ -128,6 +126,5 @@ def today() -> str:
 def store(summary: ErrorSummary, folder: Path) -> Path:
     """Write the summary into the folder of its dataset, whole or not at all."""
     path = folder / tables.ERRORS
-    partial = path.with_suffix(".new")
-    partial.write_bytes(msgspec.json.format(msgspec.json.encode(summary), indent=1) + b"\n")
-    return partial.replace(path)
+    write_text(path, msgspec.json.format(msgspec.json.encode(summary), indent=1).decode() + "\n")
+    return path

@@ -8,17 +8,19 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
-import hw_validate.compare_run as running
+import hw_validate.bench as running
 from hoppersim.dataset import ErrorSummary, load_dataset
 from hoppersim.errors import InputError
 from hoppersim.program.cases import Case, build_case
 from hw_validate import compare_score as scoring
 from hw_validate import compare_store as store
+from hw_validate.bench import Kept, Request, Simulated
 from hw_validate.cli import main
-from hw_validate.compare import Item, Pair, dataset_items, relative
+from hw_validate.compare import Item, Pair, relative
+from hw_validate.compare_items import dataset_items
 from hw_validate.compare_readme import measured_block, present_block, replace_block
-from hw_validate.compare_report import Comparison, document, to_csv
-from hw_validate.compare_run import Kept, Request, Simulated, simulate_items
+from hw_validate.compare_result import Comparison, document, to_csv
+from hw_validate.compare_run import simulate_items
 
 KEY = ("h200_sxm", "machine", "model")
 TINY = Request("tiny")
@@ -57,7 +59,8 @@ def test_points_are_grouped_by_portion_mode_and_memory() -> None:
     assert grouped["set aside: family: 48 rows"] == 1
     assert grouped["set aside: mode unicast"] == grouped["set aside: memory sweep"] == 2
     assert grouped["set aside, hardware-bound"] == grouped["training, hardware-bound"] == 1
-    assert scoring.baseline_scores(scoring.groups(found))["training"]["median"] == 1.0
+    closed = scoring.scores(scoring.groups(scoring.as_closed_form(found)))
+    assert closed["training"]["median"] == 1.0
     assert [item.simulated for item in scoring.worst(found, 1)] == [130]
     assert [item.simulated for item in scoring.unstable(found)] == [900]
 
@@ -77,17 +80,6 @@ def test_a_race_needs_a_difference_beyond_the_spread_and_equal_fields() -> None:
     assert scoring.race_counts([race])["training"] == {"pairs": 1, "agree": 0}
     assert scoring.races([quick, pair("unicast", 100.5, 110)]) == []
     assert scoring.races([quick, pair("unicast", 150, 110, case={"cluster": 4})]) == []
-
-
-def test_dram_bytes_count_relative_to_what_is_delivered() -> None:
-    sectors, dram = scoring.L2_SECTORS, scoring.DRAM_BYTES
-    found = pair("unicast", 1, 1, counters={sectors: 100.0, dram: 500.0}, delivered=10**6,
-                 simulated_counters={sectors: 103, dram: 0})  # fmt: skip
-    scores = scoring.counter_scores([found])
-    assert scores[f"training: {sectors}"]["median"] == pytest.approx(0.03)
-    assert scores[f"training: {sectors}"]["agree"] == 0
-    assert scores[f"training: {dram}"]["median"] == pytest.approx(0.0005)
-    assert scores[f"training: {dram}"]["agree"] == 1
 
 
 def test_inside_the_range_of_the_repeats() -> None:
@@ -133,11 +125,12 @@ def test_a_point_that_cannot_run_gives_its_reason(tmp_path: Path) -> None:
 def test_a_process_that_began_with_other_sources_refuses(monkeypatch) -> None:
     work = items()[0].work
     monkeypatch.setattr(running, "_Worker", type("Fresh", (running._Worker,), {}))
-    running.start_worker(running.machine_for(TINY), "other sources")
+    machine = running.machine_for(TINY)
+    running.start_worker(machine, "other sources")
     with pytest.raises(InputError, match="run again"):
-        running.simulate_at(work)
-    running.start_worker(running.machine_for(TINY), running.model_hash())
-    assert running.simulate_at(work).cycles
+        running.simulate_at(machine, work)
+    running.start_worker(machine, running.model_hash())
+    assert running.simulate_at(machine, work).cycles
 
 
 def test_selections_of_the_dataset() -> None:
@@ -165,10 +158,12 @@ def test_looks_are_logged_once_for_each_state() -> None:
 def test_scores_of_another_model_are_dropped_and_looks_never() -> None:
     dataset = load_dataset()
     aside = [pair("unicast", 100, 110, set_aside="random")]
-    old = store.summarise(dataset, aside, {}, KEY, store.log_look(ErrorSummary(), aside, KEY))
-    both = store.summarise(dataset, [pair("unicast", 100, 105)], {}, KEY, old)
+    looked = store.log_look(ErrorSummary(), aside, KEY)
+    old = store.summarise(dataset, Comparison.of("h200_sxm", aside), {}, KEY, looked)
+    training = Comparison.of("h200_sxm", [pair("unicast", 100, 105)])
+    both = store.summarise(dataset, training, {}, KEY, old)
     assert {"set aside", "training"} <= set(both.groups)
-    fresh = store.summarise(dataset, [pair("unicast", 100, 105)], {}, ("h200_sxm", "b", "c"), both)
+    fresh = store.summarise(dataset, training, {}, ("h200_sxm", "b", "c"), both)
     assert "set aside" not in fresh.groups
     assert fresh.looks == old.looks
 

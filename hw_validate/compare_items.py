@@ -1,0 +1,91 @@
+"""Measured points of a dataset as items to compare, by selection."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+from hoppersim.dataset import Dataset, Point
+from hoppersim.errors import InputError
+from hw_validate.compare import Item
+from hw_validate.compare_curves import pace_of
+from hw_validate.works import plan_hashes, works_of
+
+SELECTIONS = ("set-aside", "training", "scaling", "all")
+
+
+def dataset_items(dataset: Dataset, selection: str, run: str = "") -> list[Item]:
+    """List the finished points of a dataset that a selection names.
+
+    Parameters
+    ----------
+    dataset
+        The dataset.
+    selection
+        ``set-aside``, ``training``, ``scaling`` (the cluster-scaling study) or ``all``.
+    run
+        Run to take them from; "" is the first of the manifest.
+
+    Raises
+    ------
+    InputError
+        If there is no such selection or run.
+    """
+    runs = [item.run for item in dataset.manifest.runs]
+    if run and run not in runs:
+        raise InputError("--run", run, f"must be one of {', '.join(runs)}", runs[0])
+    return items_of(dataset, [p for p in _selected(dataset, selection) if p.run == (run or runs[0])])
+
+
+def curve_items(dataset: Dataset, selection: str, details: Mapping[str, Any]) -> list[Item]:
+    """List the points of bandwidth-latency curves that a selection names, of whatever run.
+
+    Parameters
+    ----------
+    dataset, selection
+        As for `dataset_items`.
+    details
+        What `hoppersim.dataset.per_sm` gives.
+    """
+    points = [point for point in _selected(dataset, selection) if "curve" in point.tags]
+    first = {point.hash: point for point in reversed(points)}
+    found = []
+    for item, point in zip(items_of(dataset, list(first.values())), first.values(), strict=True):
+        stamps = details.get(point.run, {}).get(point.id, {}).get("stamps", {})
+        found.append(replace(item, pace=pace_of(stamps)))
+    return found
+
+
+def _selected(dataset: Dataset, selection: str) -> list[Point]:
+    if selection not in SELECTIONS:
+        raise InputError("--points", selection, f"must be one of {', '.join(SELECTIONS)}", SELECTIONS[0])
+    points = (point for point in dataset.finished() if point.lowering_is_default)
+    return [point for point in points if _chosen(point, selection)]
+
+
+def items_of(dataset: Dataset, points: Sequence[Point]) -> list[Item]:
+    """Join points of a dataset with their works and counters.
+
+    Raises
+    ------
+    InputError
+        If a point's work cannot be built again.
+    """
+    works, counted = works_of(points), defaultdict(list)
+    for row in dataset.counters:
+        counted[row.hash].append(row.counters)
+    return [
+        Item(
+            p.id, p.label, p.hash, works[p.hash], p.cycles or 0.0, tuple(p.repeats), p.spread or 0.0,
+            p.tags, p.set_aside, dataset.counters_of(p), tuple(counted[p.hash]),
+        )
+        for p in points
+    ]  # fmt: skip
+
+
+def _chosen(point: Point, selection: str) -> bool:
+    if selection == "scaling":  # a work of the study may belong to another plan too
+        return point.hash in plan_hashes("scaling") and not point.set_aside
+    return selection == "all" or bool(point.set_aside) == (selection == "set-aside")
