@@ -16,9 +16,13 @@ _HOMES = {
     "HopperSimError": "hoppersim.errors",
     "InputError": "hoppersim.errors",
     "Result": "hoppersim.result.schema",
+    "Sweep": "hoppersim.sweep.study",
+    "SweepResult": "hoppersim.sweep.table",
     "build_case": "hoppersim.program.cases",
     "load_machine": "hoppersim.machine.loading",
+    "load_sweep": "hoppersim.sweep.files",
     "load_work": "hoppersim.program.files",
+    "run_sweep": "hoppersim.sweep.runner",
     "save_work": "hoppersim.program.files",
     "simulate": "hoppersim.result.api",
 }
@@ -31,16 +35,24 @@ if TYPE_CHECKING:
     from hoppersim.program.files import load_work, save_work
     from hoppersim.result.api import simulate
     from hoppersim.result.schema import Result
+    from hoppersim.sweep.files import load_sweep
+    from hoppersim.sweep.runner import run_sweep
+    from hoppersim.sweep.study import Sweep
+    from hoppersim.sweep.table import SweepResult
 
 __all__ = [
     "Case",
     "HopperSimError",
     "InputError",
     "Result",
+    "Sweep",
+    "SweepResult",
     "__version__",
     "build_case",
     "load_machine",
+    "load_sweep",
     "load_work",
+    "run_sweep",
     "save_work",
     "simulate",
 ]
