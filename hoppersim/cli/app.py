@@ -9,7 +9,7 @@ from typing import Annotated
 
 import typer
 
-from hoppersim.cli import check, config, data, experiment, explain, new, run, topology
+from hoppersim.cli import check, config, data, experiment, explain, new, run, sweep, topology, trace
 from hoppersim.errors import EXIT_INTERNAL, HopperSimError, InternalError
 
 app = typer.Typer(
@@ -23,8 +23,10 @@ app = typer.Typer(
 )
 app.command("run")(run.run)
 app.command("experiment")(experiment.experiment)
+app.command("sweep")(sweep.sweep)
 app.command("check")(check.check)
 app.command("explain")(explain.explain)
+app.command("trace")(trace.trace)
 app.command("new")(new.new)
 app.add_typer(config.app, name="config")
 app.add_typer(data.app, name="data")

@@ -3,15 +3,32 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from hoppersim.cli.options import Json
+from hoppersim.errors import InputError
+
+if TYPE_CHECKING:
+    from hoppersim.result.documents import Comparison
+    from hoppersim.result.schema import Result
+
 
 def explain(
-    what: Annotated[str, typer.Argument(help="A code, such as HS-MB-001, or a Result file.")],
+    what: Annotated[str, typer.Argument(help="A code, such as HS-MB-001, or a file that run --out wrote.")],
+    what_if: Annotated[
+        bool,
+        typer.Option(
+            "--what-if/--no-what-if", help="Rerun its first tiles with one bandwidth or latency relaxed."
+        ),
+    ] = True,
+    json: Json = False,
 ) -> None:
-    """Explain the code of a rule or of a race, or a Result file in a few sentences.
+    """Explain the code of a rule or of a race, or a stored Result in a few sentences.
+
+    A Result is explained by what limits it, and by what would change it: its
+    work runs again with shortened loops, one thing relaxed at a time.
 
     Examples:
 
@@ -20,14 +37,58 @@ def explain(
       hoppersim explain HS-RC-001
 
       hoppersim explain result.json
-    """
-    if what.endswith(".json") or Path(what).is_file():
-        from hoppersim.result.explain import explain_result
-        from hoppersim.result.export import read_result
 
-        typer.echo("\n".join(explain_result(read_result(Path(what)))))
+      hoppersim explain result.json --no-what-if
+    """
+    if not what.endswith(".json") and not Path(what).is_file():
+        _print([_page(what.upper())], json=json)
         return
-    typer.echo(_page(what.upper()))
+    from hoppersim.result.documents import Comparison
+    from hoppersim.result.explain import explain_comparison, explain_result
+    from hoppersim.result.export import read_document
+
+    document = read_document(Path(what))
+    if what_if:
+        document = _with_reruns(document)
+    explained = explain_comparison if isinstance(document, Comparison) else explain_result
+    _print(explained(document), json=json)  # type: ignore[arg-type]
+
+
+def _with_reruns(document: Result | Comparison) -> Result | Comparison:
+    """Add relaxed reruns where a Result has none and holds what it takes to run it again."""
+    from msgspec.structs import replace
+
+    from hoppersim.cli.options import announce_compilation
+    from hoppersim.cli.render import busy
+    from hoppersim.result.documents import Comparison
+    from hoppersim.result.relaxed import not_tried, relax
+    from hoppersim.result.source import reopen
+
+    def tried(result: Result) -> Result:
+        if result.what_if is not None or result.source is None or result.hung:
+            return result
+        announce_compilation()
+        try:
+            machine, work = reopen(result)
+        except InputError:
+            return replace(
+                result, what_if=not_tried("the file holds a machine of another version of the model")
+            )
+        with busy("Rerunning with one thing relaxed"):
+            return replace(result, what_if=relax(machine, work, result))
+
+    if isinstance(document, Comparison):
+        return replace(document, runs=tuple(tried(result) for result in document.runs))
+    return tried(document)
+
+
+def _print(lines: list[str], *, json: bool) -> None:
+    if json:
+        from hoppersim.result.export import to_json
+
+        typer.echo(to_json(lines), nl=False)
+    else:
+        typer.echo("\n".join(lines))
 
 
 def _page(code: str) -> str:

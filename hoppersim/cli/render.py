@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shutil
 from collections.abc import Sequence
+from contextlib import AbstractContextManager, nullcontext
 from typing import TYPE_CHECKING
 
 from rich.console import Console
@@ -25,11 +26,92 @@ def console(*, stderr: bool = False) -> Console:
     return Console(stderr=stderr, width=width, highlight=False, soft_wrap=False)
 
 
+def busy(what: str) -> AbstractContextManager[object]:
+    """Show on the standard error stream that something takes a while; only where somebody watches."""
+    screen = console(stderr=True)
+    return screen.status(f"{what} ...") if screen.is_terminal else nullcontext()
+
+
 def provisional_note(count: int) -> str:
     """Say how many numbers of the machine are not measured yet; empty when none."""
     if not count:
         return ""
     return f"{count} numbers of this machine are provisional: they still wait for a measurement."
+
+
+def print_runs(
+    screen: Console,
+    results: Sequence[Result],
+    names: Sequence[str],
+    notes: Sequence[str],
+    verdict: Verdict | None,
+) -> None:
+    """Print what ran, the figures side by side, what would change them, findings, and the verdict."""
+    from hoppersim.result.explain import explain_bound, explain_limiter
+
+    for note in notes:
+        screen.print(note, markup=False)
+    screen.print(result_table(results, names))
+    if any(result.what_if is not None for result in results):
+        screen.print(what_if_table(results, names))
+    lines: list[str] = []
+    for name, result in zip(names, results, strict=True):
+        lines += [f"{name}: {line}" for line in (*result.hazards, *result.hang)]
+        if result.hung:
+            lines.append(f"{name} hangs after {result.cycles:,.0f} cycles.")
+        if result.what_if is not None and result.what_if.note:
+            lines.append(f"{name}: what would change it was not tried: {result.what_if.note}.")
+    if len(results) == 1 and not results[0].hung:
+        lines += [explain_limiter(results[0]), *explain_bound(results[0])]
+    lines += verdict_lines(verdict) if verdict is not None else []
+    for line in (*lines, *silicon_lines(results, names), provisional_note(results[0].provisional)):
+        if line:
+            screen.print(line, markup=False)
+
+
+def silicon_lines(results: Sequence[Result], names: Sequence[str]) -> list[str]:
+    """Say what silicon took for the same works, and how wrong the model is on works like them."""
+    from hoppersim.result.explain import explain_error, explain_silicon
+    from hoppersim.result.silicon import model_error
+
+    several = len(results) > 1
+    lines = [
+        f"{f'{name}: ' if several else ''}{line}"
+        for name, result in zip(names, results, strict=True)
+        for line in explain_silicon(result)
+    ]
+    first, second = (results[0].measured, results[-1].measured) if several else (None, None)
+    if first is not None and second is not None:
+        ratio = second.cycles / first.cycles
+        faster, slower = names if ratio > 1 else names[::-1]
+        if max(ratio, 1 / ratio) - 1 > max(first.spread, second.spread):
+            lines.append(f"On silicon {faster} takes {min(ratio, 1 / ratio):.2f}x the time of {slower}.")
+        else:
+            lines.append("On silicon the two differ by less than their repeats.")
+    return [*lines, *explain_error(model_error(*results))]
+
+
+def what_if_table(results: Sequence[Result], names: Sequence[str]) -> Table:
+    """Lay side by side how much faster runs would be with one thing relaxed, by the gain of the first."""
+    tried = [result.what_if for result in results]
+    title = ", ".join(
+        f"{name}: {item.trips} of {item.of_trips} trips"
+        for name, item in zip(names, tried, strict=True)
+        if item is not None and not item.note
+    )
+    table = Table(title=f"times as fast with one thing relaxed ({escape(title)})", title_justify="left")
+    table.add_column("relaxed")
+    table.add_column("how")
+    for name in names:
+        table.add_column(escape(name), justify="right")
+    gains = [
+        {(gain.name, gain.change): gain.speedup for gain in item.relaxations} if item is not None else {}
+        for item in tried
+    ]
+    for key in dict.fromkeys(key for found in gains for key in found):
+        cells = (f"{found[key]:.2f}x" if key in found else "-" for found in gains)
+        table.add_row(escape(key[0]), key[1], *cells)
+    return table
 
 
 def result_table(results: Sequence[Result], names: Sequence[str]) -> Table:
@@ -63,6 +145,19 @@ def _figures(results: Sequence[Result]) -> list[tuple[str, list[str]]]:
             "DRAM reads [MB]",
             [f"{result.counters.get('dram__bytes_read.sum', 0) / 1e6:,.2f}" for result in results],
         ),
+        *_silicon(results),
+    ]
+
+
+def _silicon(results: Sequence[Result]) -> list[tuple[str, list[str]]]:
+    """Give the rows of what was measured, where anything was."""
+    found = [result.measured for result in results]
+    device = next((item.device for item in found if item is not None), None)
+    if device is None:
+        return []
+    return [
+        (f"{device} [cycle]", ["-" if item is None else f"{item.cycles:,.0f}" for item in found]),
+        ("simulator's error", ["-" if item is None else f"{item.error:+.1%}" for item in found]),
     ]
 
 

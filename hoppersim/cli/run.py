@@ -11,10 +11,16 @@ from hoppersim.cli.options import DEFAULT_PRESET, Fabric, Json, Plan, Preset, Se
 from hoppersim.errors import EXIT_HANG, InputError
 
 if TYPE_CHECKING:
+    from hoppersim.cli.target import CaseOptions
     from hoppersim.machine.machine import Machine
+    from hoppersim.program.case_spec import Case
     from hoppersim.program.work import Work
     from hoppersim.result.schema import Result
     from hoppersim.result.verdict import Verdict
+    from hoppersim.trace.recorder import Recorder
+
+_TRACE = "Trace"
+_SHOWN = ("window", "clusters", "sms")
 
 
 def run(
@@ -63,6 +69,10 @@ def run(
             "--check/--no-check", help="Refuse what breaks a rule, watch for races; without, run it as it is."
         ),
     ] = True,
+    what_if: Annotated[
+        bool,
+        typer.Option("--what-if", help="Also rerun the first tiles with one bandwidth or latency relaxed."),
+    ] = False,
     hang_report: Annotated[
         Path | None,
         typer.Option(
@@ -71,8 +81,42 @@ def run(
     ] = None,
     json: Json = False,
     out: Annotated[
-        Path | None, typer.Option("--out", "-o", metavar="FILE", help="Also write the Result as JSON.")
+        Path | None,
+        typer.Option(
+            "--out", "-o", metavar="FILE", help="Write all as FILE.json, or the figures as .csv or .parquet."
+        ),
     ] = None,
+    trace: Annotated[
+        Path | None,
+        typer.Option(
+            "--trace", metavar="FILE", help="Write a Perfetto trace, FILE.pftrace.", rich_help_panel=_TRACE
+        ),
+    ] = None,
+    window: Annotated[
+        str | None,
+        typer.Option(
+            "--trace-window", metavar="START:LENGTH", help="Only these SM cycles.", rich_help_panel=_TRACE
+        ),
+    ] = None,
+    clusters: Annotated[
+        str | None,
+        typer.Option(
+            "--trace-clusters",
+            metavar="LIST",
+            help="Clusters to show, as in 0-3,8.",
+            show_default="the first 8 CTAs",
+            rich_help_panel=_TRACE,
+        ),
+    ] = None,
+    sms: Annotated[
+        str | None,
+        typer.Option(
+            "--trace-sms", metavar="LIST", help="SMs whose clusters to show.", rich_help_panel=_TRACE
+        ),
+    ] = None,
+    limit: Annotated[
+        int, typer.Option("--trace-limit", metavar="MB", help="Largest size.", rich_help_panel=_TRACE)
+    ] = 32,
 ) -> None:
     """Simulate a flow file, or a case said in one line.
 
@@ -86,6 +130,10 @@ def run(
 
       hoppersim run multicast -c 4 --box 256x128 --memory hbm --set xbar.gpc_bytes_per_cycle=1000
 
+      hoppersim run multicast -c 2 --what-if --out result.json
+
+      hoppersim run multicast -c 2 --trace run.pftrace --trace-window 2000:500
+
       hoppersim run flow.toml --json > result.json
 
       hoppersim run hanging_flow.toml --no-check --hang-report hang.svg
@@ -93,24 +141,123 @@ def run(
     from hoppersim.cli.options import announce_compilation, open_machine, require_fabric
     from hoppersim.cli.target import CaseOptions, open_target
     from hoppersim.result.api import simulate
-    from hoppersim.result.verdict import compare
 
     numbers = {"cluster": cluster, "boxes": boxes, "stages": stages, "iterations": iterations}
     options = CaseOptions(box, pattern, memory, numbers)
     names = [target] if against is None else [target, against]
     works = [open_target(name, options) for name in names]
+    recorder = _recorder(trace, against, (window, clusters, sms), limit)
+    _require_formats(out, hang_report)
     machine = open_machine(preset, settings, floorplan)
     if require_fabric(fabric) == "compiled":
         announce_compilation()
-    results = [simulate(machine, work, fabric=fabric, max_cycles=max_cycles, checks=checks) for work in works]
-    hung = any(result.hung for result in results)
-    verdict = compare(results[0], results[1], (names[0], names[1])) if against and not hung else None
-    _report(results, names, verdict, json=json, out=out)
+    results = [
+        simulate(machine, work, fabric=fabric, max_cycles=max_cycles, checks=checks, observer=recorder)
+        for work in works
+    ]
+    if what_if:
+        results = [_with_reruns(machine, *run) for run in zip(works, results, strict=True)]
+    cases = [_case(name, options) for name in names]
+    results = [_with_measured(result, case) for result, case in zip(results, cases, strict=True)]
+    notes = [_echo(name, result, case) for name, result, case in zip(names, results, cases, strict=True)]
+    if recorder is not None and trace is not None:
+        _write_trace(recorder, results[0], trace)
+    _report(results, names, notes, _verdict(results, names), json=json, out=out)
     for work, result in zip(works, results, strict=True):
         if result.hung and hang_report is not None:
             _write_hang(machine, work, hang_report)
-    if hung or any(result.hazards for result in results):
+    if any(result.hung or result.hazards for result in results):
         raise typer.Exit(EXIT_HANG)
+
+
+def _require_formats(out: Path | None, hang_report: Path | None) -> None:
+    """Refuse files that could not be written, before anything runs."""
+    from hoppersim.result.export import require_format
+
+    if out is not None:
+        require_format("--out", out, (".json",))
+    if hang_report is not None and hang_report.suffix not in (".json", ".png", ".svg"):
+        rule = "must end in .json, .png or .svg"
+        raise InputError("--hang-report", str(hang_report), rule, hang_report.with_suffix(".json"))
+
+
+def _recorder(
+    trace: Path | None, against: str | None, shown: tuple[str | None, str | None, str | None], limit: int
+) -> Recorder | None:
+    """Make the observer of a run that is to be traced; None without a trace."""
+    if trace is None:
+        named = [f"--trace-{name}" for name, text in zip(_SHOWN, shown, strict=True) if text is not None]
+        if named:
+            raise InputError(named[0], None, "has no meaning without --trace FILE", "--trace run.pftrace")
+        return None
+    from hoppersim.trace.perfetto_file import require_writer
+    from hoppersim.trace.recorder import Recorder
+    from hoppersim.trace.selection import make_selection
+
+    if against is not None:
+        raise InputError("--trace", str(trace), "shows one run: leave --against out, or trace each alone")
+    require_writer("--trace", trace)
+    return Recorder(make_selection(*shown, limit, prefix="--trace-"))
+
+
+def _write_trace(recorder: Recorder, result: Result, path: Path) -> None:
+    from hoppersim.trace.save import save_trace
+
+    for line in save_trace(recorder, result, path):
+        typer.echo(line, err=True)
+
+
+def _case(name: str, options: CaseOptions) -> Case | None:
+    """Give the case of a one-line target; None for a flow file."""
+    from hoppersim.cli.target import make_case
+    from hoppersim.program.case_spec import MODES
+
+    mode = name.replace("-", "_")
+    return make_case(mode, options) if mode in MODES else None
+
+
+def _with_reruns(machine: Machine, work: Work, result: Result) -> Result:
+    """Add what relaxed reruns of the first tiles gain."""
+    from msgspec.structs import replace
+
+    from hoppersim.cli.render import busy
+    from hoppersim.result.relaxed import relax
+
+    with busy("Rerunning with one thing relaxed"):
+        return replace(result, what_if=relax(machine, work, result))
+
+
+def _with_measured(result: Result, case: Case | None) -> Result:
+    """Add what silicon took for the same work, where it was measured."""
+    from msgspec.structs import replace
+
+    from hoppersim.result.silicon import find_measured
+
+    return replace(result, measured=find_measured(result, case))
+
+
+def _verdict(results: list[Result], names: list[str]) -> Verdict | None:
+    """Compare two runs within the error that the model showed against silicon."""
+    from hoppersim.result.silicon import model_error
+    from hoppersim.result.verdict import compare
+
+    if len(results) == 1 or any(result.hung for result in results):
+        return None
+    error = model_error(*results)
+    return compare(results[0], results[1], (names[0], names[1]), error.p90 if error else None)
+
+
+def _echo(name: str, result: Result, case: Case | None) -> str:
+    """Say in one line what ran."""
+    from hoppersim.result.explain import describe_launch
+
+    if case is None:
+        return f"{name}: {result.work}; {describe_launch(result)}"
+    boxes = f"{case.boxes} boxes of " if case.boxes > 1 else ""
+    return (
+        f"{name}: {case.iterations} tiles of {case.tile_bytes:,} B ({boxes}{case.rows}x{case.row_bytes}) to "
+        f"each CTA, {case.pattern} in {case.memory.upper()}, {case.stages} stages; {describe_launch(result)}"
+    )
 
 
 def _write_hang(machine: Machine, work: Work, path: Path) -> None:
@@ -122,39 +269,27 @@ def _write_hang(machine: Machine, work: Work, path: Path) -> None:
     report = report_hang(machine, work, simulate_raw(machine, work, watch=False))
     if path.suffix == ".json":
         write_text(path, to_json(report))
-    elif path.suffix in (".png", ".svg"):
-        draw_hang(report, path)
     else:
-        raise InputError(
-            "--hang-report", str(path), "must end in .json, .png or .svg", path.with_suffix(".json")
-        )
+        draw_hang(report, path)
 
 
 def _report(
-    results: list[Result], names: list[str], verdict: Verdict | None, *, json: bool, out: Path | None
+    results: list[Result],
+    names: list[str],
+    notes: list[str],
+    verdict: Verdict | None,
+    *,
+    json: bool,
+    out: Path | None,
 ) -> None:
-    from hoppersim.cli.render import console, provisional_note, result_table, verdict_lines
-    from hoppersim.result.explain import explain_result
-    from hoppersim.result.export import to_json, write_text
+    from hoppersim.cli.render import console, print_runs
+    from hoppersim.result.documents import Comparison
+    from hoppersim.result.export import to_json, write_document
 
-    whole = results[0] if len(results) == 1 else {"runs": results, "verdict": verdict}
+    document = results[0] if len(results) == 1 else Comparison(runs=tuple(results), verdict=verdict)
     if out is not None:
-        write_text(out, to_json(whole))
+        write_document(out, document)
     if json:
-        typer.echo(to_json(whole), nl=False)
-        return
-    screen = console()
-    screen.print(result_table(results, names))
-    for name, result in zip(names, results, strict=True):
-        for line in (*result.hazards, *result.hang):
-            screen.print(f"{name}: {line}", markup=False)
-        if result.hung:
-            screen.print(f"{name} hangs after {result.cycles:,.0f} cycles.", markup=False)
-    if len(results) == 1 and not results[0].hung:
-        for line in explain_result(results[0])[1:3]:
-            screen.print(line, markup=False)
-    for line in verdict_lines(verdict) if verdict is not None else ():
-        screen.print(line, markup=False)
-    note = provisional_note(results[0].provisional)
-    if note:
-        screen.print(note, markup=False)
+        typer.echo(to_json(document), nl=False)
+    else:
+        print_runs(console(), results, names, notes, verdict)

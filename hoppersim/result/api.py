@@ -4,12 +4,16 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from msgspec.structs import replace
+
 from hoppersim.errors import EXIT_INPUT, HopperSimError
 from hoppersim.program.rules import check
 from hoppersim.result.build import build_result
+from hoppersim.result.source import make_source
 
 if TYPE_CHECKING:
     from hoppersim.engine.guests import Extra
+    from hoppersim.engine.observer import Observer
     from hoppersim.machine.machine import Machine
     from hoppersim.program.rules import Violation
     from hoppersim.program.work import Work
@@ -35,6 +39,7 @@ def simulate(
     max_cycles: int | None = None,
     extras: tuple[Extra, ...] = (),
     checks: bool = True,
+    observer: Observer | None = None,
 ) -> Result:
     """Simulate a work on a machine.
 
@@ -54,6 +59,8 @@ def simulate(
     checks
         Refuse works that break a rule, and watch the run for races. Without, an illegal program is simulated
         as it is, up to its hang if it has one.
+    observer
+        Notes what happens, for a trace (see `hoppersim.trace`); the Result is the same.
 
     Returns
     -------
@@ -76,5 +83,8 @@ def simulate(
     violations = check(work, machine) if checks else []
     if violations:
         raise IllegalWorkError(violations)
-    output = simulate_raw(machine, work, fabric=fabric, max_cycles=max_cycles, extras=extras, watch=checks)
-    return build_result(machine, work, output, alone=not extras)
+    output = simulate_raw(
+        machine, work, fabric=fabric, max_cycles=max_cycles, extras=extras, watch=checks, observer=observer
+    )
+    result = build_result(machine, work, output, alone=not extras)
+    return replace(result, machine_hash=machine.hash, source=make_source(machine, work))

@@ -1,4 +1,4 @@
-"""Results and tables as files. A file is written whole or not at all."""
+"""Results and tables as files. A file is written whole or not at all; its suffix says the format."""
 
 from __future__ import annotations
 
@@ -7,13 +7,22 @@ import io
 import os
 import tempfile
 from collections.abc import Callable, Mapping, Sequence
+from importlib.util import find_spec
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import msgspec
 
 from hoppersim.errors import InputError
+from hoppersim.result.counters import unit_of
+from hoppersim.result.documents import COMPARISON, Comparison
+from hoppersim.result.rows import result_row, unit_of_column
 from hoppersim.result.schema import SCHEMA, Result
+
+TABLES = (".csv", ".parquet")
+"""Suffixes of the formats of tables."""
+Row = Mapping[str, Any]
+_Document = TypeVar("_Document", Result, Comparison)
 
 
 def write_whole(path: Path, write: Callable[[Path], None]) -> None:
@@ -24,8 +33,7 @@ def write_whole(path: Path, write: Callable[[Path], None]) -> None:
     InputError
         If the folder cannot be made or written, or something other than a file has the name.
     """
-    if path.exists() and not path.is_file():
-        raise InputError("out", str(path), "must name a file: what has this name is not one")
+    _require_place("out", path)
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.stem}.", suffix=path.suffix)
@@ -42,6 +50,11 @@ def write_whole(path: Path, write: Callable[[Path], None]) -> None:
         temporary.unlink(missing_ok=True)
 
 
+def _require_place(field: str, path: Path) -> None:
+    if path.exists() and not path.is_file():
+        raise InputError(field, str(path), "must name a file: what has this name is not one")
+
+
 def write_text(path: Path, text: str) -> None:
     """Write a text file whole or not at all."""
     write_whole(path, lambda temporary: _write(temporary, text))
@@ -56,7 +69,7 @@ def to_json(value: object) -> str:
     return msgspec.json.format(msgspec.json.encode(value), indent=2).decode() + "\n"
 
 
-def to_csv(rows: Sequence[Mapping[str, Any]]) -> str:
+def to_csv(rows: Sequence[Row]) -> str:
     """Give CSV of rows that share their keys; None becomes an empty field."""
     text = io.StringIO()
     if rows:
@@ -66,10 +79,99 @@ def to_csv(rows: Sequence[Mapping[str, Any]]) -> str:
     return text.getvalue()
 
 
+def require_format(field: str, path: Path, others: tuple[str, ...] = ()) -> None:
+    """Refuse, before anything runs, a table that cannot be written.
+
+    Parameters
+    ----------
+    field
+        The option that names the file.
+    path
+        The file.
+    others
+        Suffixes that are allowed beside those of `TABLES`.
+
+    Raises
+    ------
+    InputError
+        If the suffix is none of them, is ``.parquet`` and its package is not installed, or if something
+        other than a file has the name.
+    """
+    _require_place(field, path)
+    known = (*others, *TABLES)
+    if path.suffix not in known:
+        rule = f"the name of the file must end in {', '.join(known[:-1])} or {known[-1]}"
+        raise InputError(field, str(path), rule, path.with_suffix(known[0]))
+    if path.suffix == ".parquet" and find_spec("pyarrow") is None:
+        rule = "needs the package pyarrow; install it with: pip install 'hoppersim[parquet]'"
+        raise InputError(field, str(path), rule, path.with_suffix(".csv"))
+
+
+def write_table(path: Path, rows: Sequence[Row], units: Mapping[str, str] | None = None) -> None:
+    """Write rows that share their keys as CSV or Parquet, as the suffix says, whole or not at all.
+
+    Parameters
+    ----------
+    path
+        File that ends in ``.csv`` or ``.parquet``.
+    rows
+        Plain values by column.
+    units
+        Units by column, which Parquet keeps; None takes those that the names of the columns tell.
+
+    Raises
+    ------
+    InputError
+        If the suffix is another one, the package for Parquet is missing, or the file cannot be written.
+    """
+    require_format("out", path)
+    if path.suffix == ".csv":
+        write_text(path, to_csv(rows))
+        return
+    write_whole(path, lambda temporary: _write_parquet(temporary, rows, units))
+
+
+def _write_parquet(path: Path, rows: Sequence[Row], units: Mapping[str, str] | None) -> None:
+    """Write a Parquet file; a column of values of several kinds becomes text."""
+    import pyarrow
+    from pyarrow import parquet
+
+    fields, columns = [], []
+    for name in rows[0] if rows else ():
+        values = [row[name] for row in rows]
+        try:
+            column = pyarrow.array(values)
+        except (pyarrow.ArrowInvalid, pyarrow.ArrowTypeError):
+            column = pyarrow.array([None if value is None else str(value) for value in values])
+        unit = units.get(name, "") if units is not None else unit_of_column(name)
+        metadata = {"unit": unit} if unit else None
+        fields.append(pyarrow.field(name, column.type, metadata=metadata))
+        columns.append(column)
+    parquet.write_table(pyarrow.table(columns, schema=pyarrow.schema(fields)), path)
+
+
+def write_document(path: Path, document: Result | Comparison) -> None:
+    """Write a Result, or two with their verdict: JSON has all of it, CSV and Parquet a row for each run.
+
+    Raises
+    ------
+    InputError
+        If the suffix is another one, the package for Parquet is missing, or the file cannot be written.
+    """
+    require_format("out", path, (".json",))
+    if path.suffix == ".json":
+        write_text(path, to_json(document))
+    else:
+        write_table(path, [result_row(result) for result in runs_of(document)])
+
+
+def runs_of(document: Result | Comparison) -> tuple[Result, ...]:
+    """List the runs of a document."""
+    return document.runs if isinstance(document, Comparison) else (document,)
+
+
 def counters_csv(result: Result) -> str:
     """Give the counters of a Result as CSV with name, value and unit."""
-    from hoppersim.result.counters import unit_of
-
     rows = [
         {"counter": name, "value": value, "unit": unit_of(name)} for name, value in result.counters.items()
     ]
@@ -84,12 +186,52 @@ def read_result(path: Path) -> Result:
     InputError
         If the file is missing, or is not a Result of a known schema.
     """
+    return _decode(path, _read(path), Result, SCHEMA)
+
+
+def read_document(path: Path) -> Result | Comparison:
+    """Read what `run --out` wrote as JSON: a Result, or two with their verdict.
+
+    Raises
+    ------
+    InputError
+        If the file is missing, or is neither of a known schema.
+    """
+    data = _read(path)
+    if _schema(data).startswith("hoppersim.comparison/"):
+        return _decode(path, data, Comparison, COMPARISON)
+    return _decode(path, data, Result, SCHEMA)
+
+
+def _read(path: Path) -> bytes:
     try:
-        result = msgspec.json.decode(path.read_bytes(), type=Result)
+        return path.read_bytes()
     except OSError as error:
         raise InputError("result", str(path), f"it must be a readable file ({error.strerror})") from error
-    except msgspec.DecodeError as error:
-        raise InputError("result", str(path), f"it must be a Result in JSON ({error})") from error
-    if result.schema != SCHEMA:
-        raise InputError("result.schema", result.schema, f"this version reads {SCHEMA}", SCHEMA)
-    return result
+
+
+class _Head(msgspec.Struct):
+    """The field that every document begins with."""
+
+    schema: str = ""
+
+
+def _schema(data: bytes) -> str:
+    try:
+        return msgspec.json.decode(data, type=_Head).schema
+    except (msgspec.DecodeError, RecursionError):
+        return ""
+
+
+def _decode(path: Path, data: bytes, kind: type[_Document], schema: str) -> _Document:
+    try:
+        found = msgspec.json.decode(data, type=kind)
+    except (msgspec.DecodeError, RecursionError) as error:
+        rule = f"it must be a {kind.__name__} in JSON ({error})"
+        newer = _schema(data)
+        if newer.startswith("hoppersim.") and newer != schema:
+            raise InputError("result.schema", newer, f"this version reads {schema}", schema) from error
+        raise InputError("result", str(path), rule) from error
+    if found.schema != schema:
+        raise InputError("result.schema", found.schema, f"this version reads {schema}", schema)
+    return found

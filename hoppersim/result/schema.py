@@ -1,14 +1,25 @@
 """The schema of a Result: what one run says, in the same form for the simulator and for silicon.
 
-Every field names its unit; "cycle" is an SM cycle. A change that would mislead a reader of older files
-raises `SCHEMA`.
+Every field names its unit and its meaning in its annotation, as a machine's specification does; "cycle" is an
+SM cycle, "share" a fraction from 0 to 1. `docs/schema.md` is made from this file. A change that would mislead
+a reader of older files raises `SCHEMA`; a field with a default may be added without.
 """
 
 from __future__ import annotations
 
+from html import escape
+from typing import Annotated
+
 import msgspec
 
+from hoppersim.program.work import Work
+
 SCHEMA = "hoppersim.result/1"
+
+
+def _of(unit: str, description: str) -> msgspec.Meta:
+    """State unit and meaning of a field; the unit is empty where a field has none."""
+    return msgspec.Meta(description=description, extra={"unit": unit})
 
 
 class _Part(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -16,119 +27,142 @@ class _Part(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
 
 
 class Rates(_Part, frozen=True, kw_only=True):
-    """Delivered bytes over the time of the run [B/cycle]: whole chip, per used SM, per SM of the chip."""
+    """Delivered bytes over the time of the run."""
 
-    chip: float
-    used_sm: float
-    chip_sm: float
+    chip: Annotated[float, _of("B/cycle", "all SMs together")]
+    used_sm: Annotated[float, _of("B/cycle", "for each SM with a CTA")]
+    chip_sm: Annotated[float, _of("B/cycle", "for each SM of the chip, idle ones counted")]
 
 
 class SmFigures(_Part, frozen=True, kw_only=True):
-    """One SM: GPC, CTAs that ran there, bytes delivered [B], longest CTA [cycle], rate [B/cycle]."""
+    """One SM that ran a CTA."""
 
-    sm: int
-    gpc: int
-    ctas: int
-    bytes: int
-    cycles: float
-    rate: float
+    sm: Annotated[int, _of("", "id of the SM")]
+    gpc: Annotated[int, _of("", "its GPC")]
+    ctas: Annotated[int, _of("CTA", "CTAs that ran there")]
+    bytes: Annotated[int, _of("B", "delivered to its shared memory")]
+    cycles: Annotated[float, _of("cycle", "its longest CTA, first to last instruction")]
+    rate: Annotated[float, _of("B/cycle", "bytes over cycles")]
 
 
 class GpcFigures(_Part, frozen=True, kw_only=True):
-    """One GPC: SMs used, bytes through its port and delivered behind it [B], how busy the port was [0..1]."""
+    """One GPC."""
 
-    gpc: int
-    sms: int
-    port_bytes: int
-    delivered_bytes: int
-    port_use: float
+    gpc: Annotated[int, _of("", "number of the GPC")]
+    sms: Annotated[int, _of("SM", "SMs that ran a CTA")]
+    port_bytes: Annotated[int, _of("B", "through its port, a line for several SMs once")]
+    delivered_bytes: Annotated[int, _of("B", "handed to SMs behind the port")]
+    port_use: Annotated[float, _of("share", "how busy the port was in the window")]
 
 
 class LinkUse(_Part, frozen=True, kw_only=True):
-    """How busy the units of a resource were [0..1] while the work ran: mean of those used, and busiest."""
+    """How busy the units of a resource were while the work ran."""
 
-    resource: str
-    units: int
-    mean: float
-    peak: float
-    busiest: int
+    resource: Annotated[str, _of("", "the resource, such as GPC port or L2 slice")]
+    units: Annotated[int, _of("unit", "units that did anything")]
+    mean: Annotated[float, _of("share", "how busy those were on average")]
+    peak: Annotated[float, _of("share", "how busy the busiest was")]
+    busiest: Annotated[int, _of("", "number of the busiest unit")]
 
 
 class Limiter(_Part, frozen=True, kw_only=True):
-    """What sets the time: a resource, or ``latency``, or ``issue``; `share` is how busy it was [0..1]."""
+    """What sets the time."""
 
-    name: str
-    share: float
+    name: Annotated[str, _of("", "a resource, or `latency`, or `issue`")]
+    share: Annotated[float, _of("share", "how busy it was")]
 
 
 class Bounds(_Part, frozen=True, kw_only=True):
-    """Least time that the traffic can take [cycle], merged and unmerged reads, and the link that binds."""
+    """Least time that the traffic can take, in closed form."""
 
-    merged_cycles: float
-    merged_link: str
-    unmerged_cycles: float
-    unmerged_link: str
+    merged_cycles: Annotated[float, _of("cycle", "reads of one line by a cluster counted once")]
+    merged_link: Annotated[str, _of("", "the link that binds then")]
+    unmerged_cycles: Annotated[float, _of("cycle", "every read counted")]
+    unmerged_link: Annotated[str, _of("", "the link that binds then")]
 
 
 class Speed(_Part, frozen=True, kw_only=True):
-    """What the run cost to simulate: wall time [s], line requests, lines a second, chip cycles a second."""
+    """What the run cost to simulate; the only figures that differ from run to run."""
 
-    wall_seconds: float
-    lines: int
-    lines_per_second: float
-    cycles_per_second: float
+    wall_seconds: Annotated[float, _of("s", "wall time of the simulation")]
+    lines: Annotated[int, _of("line", "requests of 128 bytes that were made")]
+    lines_per_second: Annotated[float, _of("line/s", "lines over wall time")]
+    cycles_per_second: Annotated[float, _of("cycle/s", "simulated time of the chip over wall time")]
+
+
+class Relaxation(_Part, frozen=True, kw_only=True):
+    """One thing made better, all else equal, and how much faster the work runs then."""
+
+    name: Annotated[str, _of("", "what was relaxed")]
+    change: Annotated[str, _of("", "how: twice the bandwidth, half the latency, half the cost")]
+    settings: Annotated[dict[str, float], _of("", "parameters of the machine and the values they took")]
+    cycles: Annotated[float, _of("cycle", "time of the whole work then, at the pace of the rerun")]
+    speedup: Annotated[float, _of("ratio", "time without the change over time with it")]
+
+
+class WhatIf(_Part, frozen=True, kw_only=True):
+    """Reruns of the work with shortened loops, each with one thing relaxed, carried on to the whole work."""
+
+    trips: Annotated[int, _of("trip", "trips of the main loop in the reruns (first flow)")]
+    of_trips: Annotated[int, _of("trip", "trips of that loop in the work; equal if nothing was shortened")]
+    base_cycles: Annotated[
+        float, _of("cycle", "time of the whole work at the pace of a rerun with nothing relaxed")
+    ]
+    relaxations: Annotated[tuple[Relaxation, ...], _of("", "the reruns, largest gain first")]
+    note: Annotated[str, _of("", "why there are none, where there are none")] = ""
+
+
+class Measured(_Part, frozen=True, kw_only=True):
+    """The same work on silicon, from the dataset that the package ships."""
+
+    device: Annotated[str, _of("", "the part")]
+    cycles: Annotated[float, _of("cycle", "median of the repeats, or in proportion from a longer run")]
+    spread: Annotated[float, _of("share", "greatest less least repeat, over the median")]
+    error: Annotated[float, _of("share", "(simulated - measured) / the smaller of both")]
+    of_trips: Annotated[
+        int, _of("trip", "trips of the loop that was measured, where it was a longer one")
+    ] = 0
+
+
+class Source(_Part, frozen=True, kw_only=True):
+    """What ran where, complete, so that a stored Result can be run again."""
+
+    work: Annotated[Work, _of("", "programs and launches, as in a flow file")]
+    machine: Annotated[str, _of("", "the whole machine as text of a TOML file")]
 
 
 class Result(_Part, frozen=True, kw_only=True):
-    """What one run of a work says.
+    """What one run of a work says."""
 
-    Attributes
-    ----------
-    schema, executor, machine, work, work_hash
-        Version of this schema; ``simulator`` or ``hardware``; preset; names of the programs; hash.
-    ctas, cluster, sms_used, sms_of_chip
-        CTAs that ran, CTAs of a cluster (of the first flow), SMs with at least one, SMs of the chip.
-    cycles, seconds
-        Time of the run: the slowest CTA from its first to its last instruction [cycle, s].
-    window_cycles
-        First start to last end over all CTAs [cycle]; what rates of links refer to.
-    delivered_bytes
-        Bytes that reached shared memory, every receiver of a multicast counted [B].
-    counters
-        Totals by name; names of Nsight Compute where it has one.
-    limiter, bounds
-        What sets the time, and the closed-form bound beside it (None where the traffic has none).
-    provisional
-        Numbers of the preset that are not measured yet.
-    hung, hang, hazards
-        Whether the run hung, the report of it, and dynamic findings.
-    """
-
-    schema: str = SCHEMA
-    executor: str = "simulator"
-    machine: str
-    work: str
-    work_hash: str
-    ctas: int
-    cluster: int
-    sms_used: int
-    sms_of_chip: int
-    cycles: float
-    seconds: float
-    window_cycles: float
-    delivered_bytes: int
-    rates: Rates
-    counters: dict[str, int]
-    links: tuple[LinkUse, ...]
-    limiter: Limiter
-    bounds: Bounds | None
-    speed: Speed
-    provisional: int
-    hung: bool = False
-    hang: tuple[str, ...] = ()
-    hazards: tuple[str, ...] = ()
-    per_gpc: tuple[GpcFigures, ...] = ()
-    per_sm: tuple[SmFigures, ...] = ()
+    schema: Annotated[str, _of("", "version of this schema")] = SCHEMA
+    executor: Annotated[str, _of("", "`simulator` or `hardware`")] = "simulator"
+    machine: Annotated[str, _of("", "name of the machine")]
+    machine_hash: Annotated[str, _of("", "hash of its numbers, floorplan and tables")] = ""
+    work: Annotated[str, _of("", "names of the programs")]
+    work_hash: Annotated[str, _of("", "hash of what the work means")]
+    ctas: Annotated[int, _of("CTA", "CTAs that ran")]
+    cluster: Annotated[int, _of("CTA", "CTAs of a cluster of the first flow")]
+    sms_used: Annotated[int, _of("SM", "SMs with at least one CTA")]
+    sms_of_chip: Annotated[int, _of("SM", "SMs of the chip")]
+    cycles: Annotated[float, _of("cycle", "time of the slowest CTA from its first to its last instruction")]
+    seconds: Annotated[float, _of("s", "the same in seconds")]
+    window_cycles: Annotated[float, _of("cycle", "first start to last end of all CTAs; links refer to it")]
+    delivered_bytes: Annotated[int, _of("B", "reached shared memory, every receiver of a multicast counted")]
+    rates: Annotated[Rates, _of("", "delivered bytes over time")]
+    counters: Annotated[dict[str, int], _of("", "totals, by Nsight Compute's names where it has one")]
+    links: Annotated[tuple[LinkUse, ...], _of("", "use of each resource that did anything")]
+    limiter: Annotated[Limiter, _of("", "what sets the time")]
+    bounds: Annotated[Bounds | None, _of("", "closed-form bound; null where nothing moves")]
+    speed: Annotated[Speed, _of("", "cost of the simulation")]
+    provisional: Annotated[int, _of("number", "numbers of the machine that are not measured yet")]
+    hung: Annotated[bool, _of("", "whether the work hung")] = False
+    hang: Annotated[tuple[str, ...], _of("", "the report of the hang, line by line")] = ()
+    hazards: Annotated[tuple[str, ...], _of("", "races and other findings of the run")] = ()
+    per_gpc: Annotated[tuple[GpcFigures, ...], _of("", "figures by GPC")] = ()
+    per_sm: Annotated[tuple[SmFigures, ...], _of("", "figures by SM that ran a CTA")] = ()
+    what_if: Annotated[WhatIf | None, _of("", "relaxed reruns, where they were asked for")] = None
+    measured: Annotated[Measured | None, _of("", "the same work on silicon, where it was measured")] = None
+    source: Annotated[Source | None, _of("", "work and machine, to run it again")] = None
 
     def __repr__(self) -> str:
         return (
@@ -138,7 +172,7 @@ class Result(_Part, frozen=True, kw_only=True):
 
     def _repr_html_(self) -> str:
         rows = "".join(
-            f"<tr><th style='text-align:left'>{name}</th><td>{value}</td></tr>"
+            f"<tr><th style='text-align:left'>{name}</th><td>{escape(value)}</td></tr>"
             for name, value in self.summary()
         )
         return f"<table>{rows}</table>"

@@ -1,0 +1,127 @@
+"""What is said about a Result follows from its figures, and from what silicon showed."""
+
+from __future__ import annotations
+
+import pytest
+from msgspec.structs import replace
+
+from hoppersim.machine.loading import load_machine
+from hoppersim.machine.machine import Machine
+from hoppersim.program.case_spec import Case
+from hoppersim.program.cases import build_case
+from hoppersim.result import silicon
+from hoppersim.result.api import simulate
+from hoppersim.result.documents import Comparison
+from hoppersim.result.explain import explain_comparison, explain_gains, explain_limiter, explain_result
+from hoppersim.result.relaxed import TOGETHER
+from hoppersim.result.schema import Limiter, Relaxation, Result, WhatIf
+from hoppersim.result.silicon import find_measured, model_error
+from hoppersim.result.verdict import compare
+
+GPC = Relaxation(name="GPC port", change="twice the bandwidth", settings={}, cycles=100.0, speedup=1.6)
+L2 = Relaxation(
+    name="way to the L2 and back", change="half the latency", settings={}, cycles=1.0, speedup=1.3
+)
+HBM = Relaxation(name="HBM", change="twice the bandwidth", settings={}, cycles=1.0, speedup=1.0)
+
+
+@pytest.fixture(scope="module")
+def result(tiny: Machine) -> Result:
+    """Simulate a small multicast."""
+    return simulate(tiny, build_case(Case("multicast", cluster=2, iterations=4, pattern="sweep")))
+
+
+def _tried(result: Result, *found: Relaxation, note: str = "", limiter: str = "GPC port") -> Result:
+    tried = WhatIf(trips=12, of_trips=64, base_cycles=result.cycles, relaxations=found, note=note)
+    return replace(result, what_if=tried, limiter=Limiter(name=limiter, share=0.9))
+
+
+def test_gains_are_named_largest_first_and_the_rest_in_one_line(result: Result) -> None:
+    lines = explain_gains(_tried(result, GPC, L2, HBM))
+    assert lines[0] == (
+        "Twice the bandwidth of the GPC port would make it 1.60x as fast, half the latency of the way to the "
+        "L2 and back 1.30x, by the first 12 of 64 trips."
+    )
+    assert lines[1] == "Under 2% each: twice the bandwidth of HBM."
+    assert len(lines) == 2  # a machine that was never compared has no error to speak of
+
+
+def test_whether_a_busy_resource_sets_the_time_is_for_its_gain_to_say(result: Result) -> None:
+    useless, together = replace(GPC, speedup=1.01), replace(GPC, name=TOGETHER, speedup=1.9)
+    assert explain_limiter(_tried(result, GPC)) == "The GPC port is 90% busy and sets the time."
+    assert "does not set the time:" in explain_limiter(_tried(result, L2, useless))
+    assert "alone gives 1.01x, twice that of all busy resources 1.90x" in explain_limiter(
+        _tried(result, together, useless)
+    )
+    assert "waits for" in explain_limiter(_tried(result, L2, limiter="issue"))
+
+
+def test_why_nothing_was_tried_is_said(result: Result) -> None:
+    assert explain_gains(_tried(result, note="the work hangs")) == [
+        "What would change it was not tried: the work hangs."
+    ]
+    assert explain_gains(result) == []
+
+
+def test_gains_below_the_error_are_called_so(result: Result, monkeypatch: pytest.MonkeyPatch) -> None:
+    error = silicon.ModelError("mode multicast", 40, 0.05, 0.65)
+    monkeypatch.setattr("hoppersim.result.explain.model_error", lambda *_: error)
+    assert "Each of these gains is within the model's error of 65%." in explain_gains(_tried(result, GPC, L2))
+    assert not any(
+        "within the model" in line for line in explain_gains(_tried(result, replace(GPC, speedup=1.9)))
+    )
+    assert any("off by 5% in the median and by up to 65%" in line for line in explain_result(result))
+
+
+def test_a_pair_is_explained_run_by_run_with_the_verdict_last(result: Result) -> None:
+    verdict = compare(result, result, ("a", "b"))
+    lines = explain_comparison(Comparison(runs=(result, result), verdict=verdict))
+    assert sum(line.startswith("multicast_c2") for line in lines) == 2
+    assert lines[-1].startswith("Verdict: undecided within")
+
+
+def _measured_case() -> Case:
+    """Find a case of the dataset, so that no hash is written here."""
+    for point in silicon._points().values():
+        if "case" in point.tags and point.tags["case"]["iterations"] in silicon.LONGER:
+            fields = point.tags["case"]
+            if fields["grid"] == "fill" and not fields["sms"]["gpcs"]:
+                return Case(
+                    **{name: fields[name] for name in ("mode", "cluster", "rows", "boxes", "stages")},
+                    **{name: fields[name] for name in ("iterations", "pattern", "memory", "footprint")},
+                )
+    raise AssertionError("the dataset has no case on the whole chip")
+
+
+def test_the_same_work_on_silicon_is_found_and_a_shorter_one_in_proportion(result: Result) -> None:
+    case = _measured_case()
+    machine = load_machine("h200_sxm")
+    stand_in = replace(result, machine=machine.name, machine_hash=machine.hash)
+    hashed = replace(stand_in, work_hash=silicon.work_hash(build_case(case)))
+    exact = find_measured(hashed)
+    assert exact is not None
+    assert exact.of_trips == 0
+    assert exact.error == (hashed.cycles - exact.cycles) / min(hashed.cycles, exact.cycles)
+    shorter = replace(case, iterations=case.iterations // 2)
+    part = find_measured(replace(stand_in, work_hash="of a shorter run"), shorter)
+    assert part is not None
+    assert part.cycles == pytest.approx(exact.cycles * shorter.iterations / part.of_trips)
+    assert any(
+        line.startswith(f"An {exact.device} took") for line in explain_result(replace(hashed, measured=exact))
+    )
+
+
+def test_a_changed_machine_has_no_counterpart_on_silicon(result: Result) -> None:
+    changed = load_machine("h200_sxm", ["lrc.enabled=0"])
+    work_hash = silicon.work_hash(build_case(_measured_case()))
+    assert find_measured(replace(result, machine_hash=changed.hash, work_hash=work_hash)) is None
+
+
+def test_the_error_is_that_of_the_worst_kind_and_of_compared_machines_only(result: Result) -> None:
+    assert model_error(result) is None
+    compared = replace(result, machine="h200_sxm")
+    found = model_error(compared)
+    assert found is not None
+    groups = silicon.error_summary(silicon.DATASET).groups
+    known = [groups[name]["p90"] for name in ("set aside", "set aside: mode multicast") if name in groups]
+    assert found.p90 >= max(known)
