@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from itertools import groupby
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from hoppersim.cli.options import DEFAULT_PRESET, Json, Plan, Preset, Settings
+from hoppersim.cli.progress import ProgressBar
 from hoppersim.errors import InputError
 
 if TYPE_CHECKING:
@@ -61,15 +62,15 @@ def experiment(
     from hoppersim.experiments.study import MachineRequest
 
     study = find_study(name)
+    folder = out if out is not None else Path("out") / name
+    if folder.exists() and not folder.is_dir():
+        raise InputError("--out", str(folder), "must be a folder: a file has this name")
     request = MachineRequest(preset, tuple(settings or ()), floorplan)
     points = study.points(open_machine(preset, settings, floorplan), quick)
     announce_compilation()
     started = time.monotonic()
-    with _progress(study.name, len(points)) as advance:
-        rows = run_study(study, request, points, jobs if jobs is not None else usable_cores(), advance)
-    folder = out if out is not None else Path("out") / name
-    if folder.exists() and not folder.is_dir():
-        raise InputError("--out", str(folder), "must be a folder: a file has this name")
+    with ProgressBar(study.name, len(points)) as bar:
+        rows = run_study(study, request, points, jobs if jobs is not None else usable_cores(), bar.step)
     files = write_files(study, rows, folder)
     if json:
         typer.echo(_document(study, rows), nl=False)
@@ -123,36 +124,6 @@ def _list() -> None:
     console().print(table)
 
 
-class _progress:  # noqa: N801 - reads as a function where it is used
-    """A bar with the time left on the standard error stream, stepped once a row."""
-
-    def __init__(self, name: str, total: int) -> None:
-        from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
-        from rich.progress import TimeRemainingColumn as Left
-
-        from hoppersim.cli.render import console
-
-        columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
-        screen = console(stderr=True)
-        # A bar in a file or a pipe would only leave empty lines there.
-        self._bar = Progress(
-            *columns,
-            TextColumn("left"),
-            Left(),
-            console=screen,
-            transient=True,
-            disable=not screen.is_terminal,
-        )
-        self._task = self._bar.add_task(name, total=total)
-
-    def __enter__(self) -> Callable[[Row], None]:
-        self._bar.start()
-        return lambda row: self._bar.advance(self._task)
-
-    def __exit__(self, *details: object) -> None:
-        self._bar.stop()
-
-
 def _show(screen: Console, study: Study, rows: Sequence[Row]) -> None:
     from rich.table import Table
 
@@ -160,14 +131,14 @@ def _show(screen: Console, study: Study, rows: Sequence[Row]) -> None:
 
     for value, group in groupby(rows, key=lambda row: row[study.group.key]):
         table = Table(title=f"{study.title} ({study.group.heading}: {value})", title_justify="left")
-        for column in study.columns:
-            table.add_column(column.heading, justify="right" if column.form else "left")
+        for number, column in enumerate(study.columns):
+            table.add_column(column.heading, justify="right" if column.form else "left", no_wrap=number == 0)
         for row in group:
             table.add_row(*(column.text(row) for column in study.columns))
         screen.print(table)
     for row in rows:
         if row["status"] != "ok":
-            screen.print(f"left out: {row['mode']} x {row['cluster']}: {row['status']}", markup=False)
+            screen.print(f"left out: {study.row_name(row)}: {row['status']}", markup=False)
     for sentence in study.finding(list(rows)):
         screen.print(f"* {sentence}", markup=False)
     note = provisional_note(max((row.get("provisional") or 0 for row in rows), default=0))

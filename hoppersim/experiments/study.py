@@ -1,12 +1,42 @@
-"""What a study is: points, what is measured at each, columns to show, and a finding in words."""
+"""What a study is: points, what is measured at each, columns to show, and a finding in words.
+
+Also what studies share: the row that a simulated case gives, the words for its modes, and sentences about
+how far the model can be trusted.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
-from typing import Any
+from functools import cache
+from statistics import median
+from typing import Any, Literal
 
+import msgspec
+
+from hoppersim.dataset import error_summary
+from hoppersim.errors import InputError
+from hoppersim.experiments.silicon import silicon_cycles
 from hoppersim.machine.machine import Machine
+from hoppersim.program.case_spec import Case
+from hoppersim.program.cases import build_case
+from hoppersim.program.work import Work
+from hoppersim.result.api import IllegalWorkError, simulate
+from hoppersim.result.schema import Result
+from hoppersim.result.verdict import UNCALIBRATED_ERROR
+
+MODE_NAMES = {
+    "unicast": "unicast, shared tile",
+    "unicast_distinct": "unicast, distinct tiles",
+    "multicast": "multicast, leader",
+    "multicast_slices": "multicast, slices",
+}
+"""What every table, figure and sentence calls the ways of loading."""
+Memory = Literal["l2", "hbm"]
+MEMORIES: tuple[Memory, ...] = ("l2", "hbm")
+MEMORY_NAMES = {"l2": "L2-resident", "hbm": "HBM stream"}
+ERROR_KINDS = {"l2": "memory sweep", "hbm": "memory hbm"}
+"""Group of the error summary that a memory belongs to."""
 
 Row = dict[str, Any]
 """One measured point: plain values by column key; None where a figure does not exist."""
@@ -42,6 +72,8 @@ class Study:
         What the terminal shows, and the column whose values part the table.
     finding
         Says in sentences what the rows show, from the rows alone.
+    named_by
+        Keys of the columns that tell the rows of a group apart; a message about a row names it by them.
     """
 
     name: str
@@ -52,6 +84,13 @@ class Study:
     columns: tuple[Column, ...]
     group: Column
     finding: Callable[[list[Row]], list[str]]
+    named_by: tuple[str, ...] = ("mode", "cluster")
+
+    def row_name(self, row: Row) -> str:
+        """Name a row in a message: its group, then the columns that tell it apart."""
+        shown = {column.key: column for column in (self.group, *self.columns)}
+        keys = [key for key in (self.group.key, *self.named_by) if key in shown]
+        return ", ".join(f"{shown[key].heading} {shown[key].text(row)}" for key in keys)
 
 
 @dataclass(frozen=True)
@@ -61,3 +100,151 @@ class MachineRequest:
     preset: str
     overrides: tuple[str, ...] = ()
     floorplan: str | None = None
+
+
+@cache
+def model_error(kind: str = "") -> float:
+    """Give the error that nine in ten of the set-aside points of the shipped dataset stay within [ratio].
+
+    Parameters
+    ----------
+    kind
+        Group of points that the question is about, for example ``memory hbm``; its error counts if it is
+        larger than that of all points.
+    """
+    groups = error_summary().groups
+    known = [groups[name]["p90"] for name in ("set aside", f"set aside: {kind}") if name in groups]
+    return max(known, default=UNCALIBRATED_ERROR)
+
+
+def within_error(ratio: float, row: Row) -> str:
+    """Say behind a ratio of two times, where it is so, that the model's error may explain it."""
+    error = row["model_error"]
+    return f" (within the model's error of {error:.0%})" if max(ratio, 1 / ratio) - 1 <= error else ""
+
+
+def is_measured(machine: Machine) -> bool:
+    """Say whether the machine is the preset that the dataset's part was compared with."""
+    return machine.name == error_summary().preset
+
+
+def against_silicon(rows: Iterable[Row]) -> list[str]:
+    """Say in one sentence how far the times are from measured ones, each work once; nothing without any."""
+    pairs = {
+        row["work_hash"]: (row["cycles"], row["silicon_cycles"])
+        for row in rows
+        if row["cycles"] and row["silicon_cycles"]
+    }
+    if not pairs:
+        return []
+    errors = sorted(((mine - theirs) / min(mine, theirs) for mine, theirs in pairs.values()), key=abs)
+    typical, worst = median(map(abs, errors)), errors[-1]
+    text = (
+        f"Against an H200 at {len(pairs)} of these points: the simulated time is off by {typical:.0%} in the "
+        f"median, by {worst:+.0%} at worst; differences below that are no finding."
+    )
+    return [text]
+
+
+def case_row(machine: Machine, case: Case, work: Work | None = None, *, silicon: bool = True) -> Row:
+    """Simulate a case and give what studies tell about it.
+
+    Parameters
+    ----------
+    machine, case
+        What to simulate.
+    work
+        The work, where it is not the one that the case describes; it has no measured time then.
+    silicon
+        Look the case up among what was measured.
+
+    Returns
+    -------
+    Row
+        Fields of the case, then figures in bytes and SM cycles; figures are None, and ``status`` says why,
+        where the machine cannot run it.
+    """
+    row: Row = {
+        "machine": machine.name,
+        "sms_of_chip": machine.sm_count,
+        "cycles_per_second": machine.cycles_per_second,
+        "provisional": machine.provisional_count,
+        "memory": case.memory,
+        "mode": case.mode,
+        "way": MODE_NAMES[case.mode],
+        "cluster": case.cluster,
+        "tile_bytes": case.tile_bytes,
+        "boxes": case.boxes,
+        "stages": case.stages,
+        "ring": f"{case.stages} x {case.boxes}",
+        "iterations": case.iterations,
+        "bytes_per_cta": case.bytes_per_cta,
+        "model_error": model_error(ERROR_KINDS[case.memory]),
+        "status": "ok",
+    }
+    try:
+        result = simulate(machine, work or build_case(case))
+    except (InputError, IllegalWorkError) as error:
+        return row | dict.fromkeys(_FIGURES) | {"status": str(error)}
+    # What distinct tiles could gain from merging is no part of their idea.
+    figures = _figures(result)
+    kind = "unmerged" if case.mode == "unicast_distinct" else "merged"
+    measured = silicon_cycles(case) if silicon and work is None and is_measured(machine) else None
+    return row | figures | {"bound_cycles": figures[f"bound_{kind}_cycles"], "silicon_cycles": measured}
+
+
+_FIGURES = (
+    "work_hash",
+    "ctas",
+    "sms_used",
+    "cycles",
+    "microseconds",
+    "delivered_bytes",
+    "chip_bytes_per_cycle",
+    "used_sm_bytes_per_cycle",
+    "chip_sm_bytes_per_cycle",
+    "limiter",
+    "limiter_share",
+    "l2_sectors",
+    "l2_hits",
+    "l2_misses",
+    "fabric_sectors",
+    "dram_bytes",
+    "bound_merged_cycles",
+    "bound_merged_link",
+    "bound_unmerged_cycles",
+    "bound_unmerged_link",
+    "bound_cycles",
+    "silicon_cycles",
+)
+_COUNTERS = {
+    "l2_sectors": "lts__t_sectors_srcunit_tex_op_read.sum",
+    "l2_hits": "lts__t_sectors_srcunit_tex_op_read_lookup_hit.sum",
+    "l2_misses": "lts__t_sectors_srcunit_tex_op_read_lookup_miss.sum",
+    "fabric_sectors": "lts__t_sectors_srcunit_ltcfabric.sum",
+    "dram_bytes": "dram__bytes_read.sum",
+}
+
+
+def _figures(result: Result) -> Row:
+    row: Row = {
+        "work_hash": result.work_hash,
+        "ctas": result.ctas,
+        "sms_used": result.sms_used,
+        "cycles": result.cycles,
+        "microseconds": result.seconds * 1e6,
+        "delivered_bytes": result.delivered_bytes,
+        "chip_bytes_per_cycle": result.rates.chip,
+        "used_sm_bytes_per_cycle": result.rates.used_sm,
+        "chip_sm_bytes_per_cycle": result.rates.chip_sm,
+        "limiter": result.limiter.name,
+        "limiter_share": result.limiter.share,
+        **{name: result.counters.get(counter, 0) for name, counter in _COUNTERS.items()},
+        "bound_merged_cycles": None,
+        "bound_merged_link": None,
+        "bound_unmerged_cycles": None,
+        "bound_unmerged_link": None,
+    }
+    if result.bounds is not None:
+        row |= {f"bound_{name}": value for name, value in msgspec.to_builtins(result.bounds).items()}
+    return row
