@@ -8,7 +8,17 @@ from importlib.metadata import PackageNotFoundError, version
 from hoppersim import __version__
 from hoppersim.cli.options import DEFAULT_PRESET
 
-LIBRARIES = ("simpy", "numpy", "numba", "networkx", "matplotlib", "msgspec", "cuda-bindings")
+LIBRARIES = (
+    "simpy",
+    "numpy",
+    "numba",
+    "networkx",
+    "matplotlib",
+    "msgspec",
+    "cuda-bindings",
+    "perfetto",
+    "pyarrow",
+)
 
 
 def version_lines() -> list[str]:

@@ -106,6 +106,8 @@ class MachineRequest:
 def model_error(kind: str = "") -> float:
     """Give the error that nine in ten of the set-aside points of the shipped dataset stay within [ratio].
 
+    Where no set-aside points are scored, the training points stand for them.
+
     Parameters
     ----------
     kind
@@ -113,8 +115,10 @@ def model_error(kind: str = "") -> float:
         larger than that of all points.
     """
     groups = error_summary().groups
-    known = [groups[name]["p90"] for name in ("set aside", f"set aside: {kind}") if name in groups]
-    return max(known, default=UNCALIBRATED_ERROR)
+    for score in ("set aside", "training"):
+        if score in groups:
+            return max(groups[name]["p90"] for name in (score, f"{score}: {kind}") if name in groups)
+    return UNCALIBRATED_ERROR
 
 
 def within_error(ratio: float, row: Row) -> str:

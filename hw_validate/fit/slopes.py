@@ -104,9 +104,11 @@ def _slopes(points: Iterable[Point]) -> Iterator[tuple[str, str, Slope]]:
         tags = point.tags
         forms[tags["operation"], tags.get("width", "warps"), tags.get("warps", 1)].append(point)
     for (operation, width, warps), members in sorted(forms.items()):
-        if len(members) < 2:
+        *fewer, many = sorted(members, key=lambda point: point.tags["copies"])
+        fewer = [point for point in fewer if point.tags["copies"] < many.tags["copies"]]
+        if not fewer:
             continue
-        *_, few, many = sorted(members, key=lambda point: point.tags["copies"])
+        few = fewer[-1]
         assert few.cycles is not None
         assert many.cycles is not None
         copies = (many.tags["copies"] - few.tags["copies"]) * many.tags["trips"]

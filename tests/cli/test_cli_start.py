@@ -9,7 +9,18 @@ import sys
 import pytest
 
 HEAVY = ("numba", "matplotlib", "networkx", "numpy", "simpy")
-COMMANDS = ("run", "experiment", "check", "explain", "new", "config show", "config diff", "topology show")
+COMMANDS = (
+    "run",
+    "experiment",
+    "check",
+    "explain",
+    "new",
+    "config show",
+    "config diff",
+    "topology show",
+    "sweep",
+    "trace",
+)
 
 
 def _python(code: str) -> str:

@@ -11,7 +11,7 @@ import pytest
 from hoppersim.engine.compiled import fabric
 from hoppersim.engine.compiled.fabric import CACHE_VARIABLE, INLINED_MODULES, cache_folder, source_key
 
-COMPILED = ("calendar", "kernel", "path")
+COMPILED = ("arrivals", "calendar", "copies", "exits", "kernel", "misses", "requests")
 
 
 def _source(module: str) -> Path:

@@ -192,7 +192,7 @@ def test_least_squares_finds_the_number_and_its_interval(training: Training, tmp
     assert estimate.half_width < 5
     assert outcome.error_after < outcome.error_before
     assert estimate.settings == (f"xbar.gpc_bytes_per_cycle={estimate.value:.6g}",)
-    assert outcome.runs == PORT_RUN
+    assert PORT_RUN in outcome.runs
 
 
 def test_a_number_that_nothing_reacts_to_has_no_interval(training: Training, tmp_path: Path) -> None:
@@ -278,7 +278,8 @@ def test_a_written_machine_loads_with_fitted_origins(training: Training, tmp_pat
     assert machine.name == "mine"
     assert machine.hash == machine_for(found.request).hash
     origin = machine.provenance["xbar.gpc_bytes_per_cycle"].origin
-    assert origin.startswith(f"fitted: {PORT_RUN}, step gpc_port of calibrate, 6 points, ±")
+    assert origin.startswith("fitted: ")
+    assert f"{PORT_RUN}, step gpc_port of calibrate, 6 points, ±" in origin
     assert machine.provenance["tables.pair_latency"].kind == "fitted"
     assert len(provisional_left(found)) == fitted_machine(found).provisional_count
     with pytest.raises(InputError, match=r"\.toml"):

@@ -21,7 +21,10 @@ RUN = "2026-11-30-70077900"
 
 def test_the_floorplan_of_the_preset_is_found_again() -> None:
     plan, assumed = make_floorplan(read_probe(FOLDER, RUN))
-    assert plan.gpcs == load_machine("h200_sxm").floorplan.gpcs
+    stated = load_machine("h200_sxm").floorplan.gpcs
+    # GPC 0 has two CPCs, which only a probe of latencies tells.
+    assert plan.gpcs[1:] == stated[1:]
+    assert (plan.gpcs[0].tpcs, plan.gpcs[0].pairs_only) == (stated[0].tpcs, stated[0].pairs_only)
     assert assumed == []
     assert "CPCs are assumed" in plan.origin
 

@@ -91,7 +91,7 @@ def test_the_terminal_picture_shows_every_sm_within_its_width(name):
 
 
 def test_the_terminal_picture_keeps_its_width_for_large_cpcs():
-    plan = floorplan_from_groups([list(range(132))], [0], "assumed: test", tpcs_per_cpc=66)
+    plan = floorplan_from_groups([list(range(132))], [0], "assumed: test", cpcs_per_gpc=1)
     text = topology_text(load_machine(floorplan=plan))
     assert max(map(len, text.splitlines())) <= WIDTH
 

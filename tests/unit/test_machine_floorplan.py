@@ -16,9 +16,11 @@ def test_a_probe_that_finds_the_same_groups_gives_the_same_chip():
     stated = load_machine().floorplan
     groups = [sorted(gpc.sms, reverse=True) for gpc in stated.gpcs]
     probed = floorplan_from_groups(groups, [gpc.partition for gpc in stated.gpcs], PROBED)
-    assert [(gpc.partition, gpc.cpcs) for gpc in probed.gpcs] == [
-        (gpc.partition, gpc.cpcs) for gpc in stated.gpcs
+    # GPC 0 has two CPCs, which only a probe of latencies tells.
+    assert [(gpc.partition, gpc.cpcs) for gpc in probed.gpcs[1:]] == [
+        (gpc.partition, gpc.cpcs) for gpc in stated.gpcs[1:]
     ]
+    assert probed.gpcs[0].tpcs == stated.gpcs[0].tpcs
     assert probed.origin == PROBED
 
 

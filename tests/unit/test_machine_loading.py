@@ -15,7 +15,7 @@ from hoppersim.machine import load_machine, preset_names
 from hoppersim.machine.describe import configuration_toml
 from hoppersim.program.costs import all_keys
 
-PROVISIONAL_NUMBERS_OF_H200 = 31
+PROVISIONAL_NUMBERS_OF_H200 = 0
 
 
 @pytest.fixture(scope="module")
@@ -66,8 +66,9 @@ def test_a_cluster_sync_of_four_warps_takes_350_cycles(h200):
 def test_latency_tables_are_offsets_with_mean_zero(h200):
     assert h200.l2_latency.shape == (132, 94)
     assert h200.pair_latency.shape == (132, 132)
-    assert abs(h200.l2_latency.mean()) < 1e-9
-    assert abs(h200.pair_latency.mean()) < 1e-9
+    own_side = h200.partition_of[:, None] == h200.slice_partition[None, :]
+    assert abs(h200.l2_latency[own_side].mean()) < 0.5
+    assert abs(h200.pair_latency.mean()) < 0.5
 
 
 def test_index_arrays_follow_the_floorplan(h200):
@@ -91,13 +92,10 @@ def test_a_machine_survives_pickling(h200):
 
 
 def test_an_override_changes_the_value_and_the_origin_and_the_hash(h200):
-    guessed = next(path for path, entry in h200.provenance.items() if entry.kind == "provisional")
-    changed = load_machine(
-        overrides=[f"{guessed}=zero" if "tables" in guessed else f"{guessed}=22", "l2.bytes=50MB"]
-    )
+    changed = load_machine(overrides=["l2.bytes=50MB"])
     assert changed.spec.l2.bytes == 50 * 2**20
     assert changed.provenance["l2.bytes"].origin == "assumed: set by the user"
-    assert changed.provisional_count == h200.provisional_count - 1
+    assert h200.provenance["l2.bytes"].kind == "measured"
     assert changed.hash != h200.hash
 
 
