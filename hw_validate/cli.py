@@ -263,6 +263,12 @@ def record(
     flows: Annotated[Path, typer.Option("--flows", metavar="DIR", help="Where the litmus flows lie.")] = Path(
         "tests/litmus"
     ),
+    plan: Annotated[
+        Path | None,
+        typer.Option(
+            "--plan", metavar="PLAN.json", help="Plan of the bundle: keep registers and instruction counts."
+        ),
+    ] = None,
 ) -> None:
     """Write measured rows as a dataset: small tables and a manifest, whole or not at all.
 
@@ -272,7 +278,7 @@ def record(
     """
     from hw_validate.record import record as write_dataset
 
-    manifest = write_dataset(rows, out, counters=counters, litmus=litmus, flows=flows)
+    manifest = write_dataset(rows, out, counters=counters, litmus=litmus, flows=flows, plan=plan)
     for run_of in manifest.runs:
         typer.echo(f"{run_of.run}: {run_of.statuses}")
     typer.echo(f"{out} written; check it with: python -m hoppersim data verify {out}")

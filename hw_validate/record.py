@@ -7,6 +7,7 @@ that measured them, only what the manifest names is kept; a path in a text is re
 from __future__ import annotations
 
 import hashlib
+import json
 import shutil
 import statistics
 from collections import Counter
@@ -47,7 +48,7 @@ class Session:
 
 def record(
     rows: Sequence[Path], out: Path, *, counters: Path | None = None, litmus: Path | None = None,
-    flows: Path | None = None,
+    flows: Path | None = None, plan: Path | None = None,
 ) -> Manifest:  # fmt: skip
     """Write a dataset from the runner's rows.
 
@@ -61,6 +62,8 @@ def record(
         Rows of counters, of points of one of the runs.
     litmus, flows
         Rows of litmus flows, and the folder of the flows.
+    plan
+        Plan of a bundle, whose registers and instruction counts are kept.
 
     Raises
     ------
@@ -82,6 +85,9 @@ def record(
         tables.LITMUS: (len(observed), tables.litmus_text(observed).encode()),
         tables.FLOORPLANS: (len(sessions), tables.pack({item.name: item.floorplan for item in sessions})),
     }
+    if plan is not None:
+        compiled = _kernels(plan, points)
+        files[tables.KERNELS] = (len(compiled), tables.pack(compiled))
     manifest = Manifest(
         name=out.name,
         runs=[_run(session) for session in sessions],
@@ -250,6 +256,17 @@ def _litmus(path: Path, flows: Path, sessions: Iterable[Session]) -> list[Litmus
             raise InputError(row["flow"], text, "a path of the machine must not stand in a dataset")
         found.append(Litmus(**{**row, "run": run, "agrees": row["agrees"] == "yes"}))  # type: ignore[arg-type]
     return found
+
+
+def _kernels(plan: Path, points: Sequence[Point]) -> dict[str, Any]:
+    """Give registers and SASS instructions by opcode of the kernels that points were measured with."""
+    used = {point.kernel for point in points}
+    modules = json.loads(plan.read_text(encoding="utf-8"))["modules"].values()
+    return {
+        module["hash"]: {"registers": module["registers"], "sass": module["sass"]}
+        for module in sorted(modules, key=lambda module: str(module["hash"]))
+        if module["hash"] in used
+    }
 
 
 def _write(out: Path, files: dict[str, bytes], manifest: Manifest) -> None:

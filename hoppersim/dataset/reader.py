@@ -108,6 +108,16 @@ def floorplans(name: str = DEFAULT) -> dict[str, dict[str, Any]]:
     return found
 
 
+def kernels(name: str = DEFAULT) -> dict[str, dict[str, Any]]:
+    """Give what was compiled, by `Point.kernel`: ``registers``, and ``sass``, instructions by opcode.
+
+    Only kernels whose plan was recorded are there; empty where none was.
+    """
+    path = dataset_folder(name) / tables.KERNELS
+    found: dict[str, dict[str, Any]] = tables.unpack(path.read_bytes()) if path.is_file() else {}
+    return found
+
+
 def _text(path: Path) -> str:
     try:
         return path.read_text(encoding="utf-8")

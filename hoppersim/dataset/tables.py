@@ -16,6 +16,7 @@ from hoppersim.errors import InputError
 
 POINTS, PER_SM, COUNTERS, LITMUS = "points.csv", "per_sm.json.gz", "counters.csv", "litmus.csv"
 FLOORPLANS, MANIFEST, ERRORS = "floorplans.json.gz", "manifest.json", "errors.json"
+KERNELS = "kernels.json.gz"
 _KEYS = ("run", "id", "hash", "label")
 
 

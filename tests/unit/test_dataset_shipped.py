@@ -13,6 +13,7 @@ from hoppersim.dataset import (
     dataset_names,
     error_summary,
     floorplans,
+    kernels,
     load_dataset,
     measured_cycles,
     per_sm,
@@ -135,3 +136,11 @@ def test_show_and_verify_work_offline(cli) -> None:
 
 def test_the_readme_says_what_dataset_and_error_summary_say() -> None:
     assert present_block(ROOT / "README.md") == measured_block(DATASET, error_summary())
+
+
+def test_instruction_counts_are_kept_for_the_kernels_of_the_main_run() -> None:
+    compiled = kernels()
+    first = DATASET.manifest.runs[0].run
+    used = {point.kernel for point in DATASET.finished() if point.run == first}
+    assert used <= set(compiled)
+    assert all(found["sass"].get("EXIT", 0) > 0 and found["registers"] > 0 for found in compiled.values())
