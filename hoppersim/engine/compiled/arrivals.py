@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from numba import njit
-
 from hoppersim.engine.compiled import columns as c
 from hoppersim.engine.compiled.calendar import drop_packet, schedule, serve, take_packet, whole_tick
+from hoppersim.engine.compiled.inlined import inlined
 from hoppersim.engine.interface import COPY, MULTICAST
 from hoppersim.units import SECTOR_BYTES, SECTORS_PER_LINE
 
 
-@njit(_nrt=False, forceinline=True)
+@inlined
 def deliver(t, s, r, index, data, tick):
     """Count a line at its destination; log its bytes with the last one, or each where that is asked."""
     reach = s.destinations[r, index]
@@ -34,7 +33,7 @@ def deliver(t, s, r, index, data, tick):
             s.scalars[c.RECORDS_LEFT] += 1
 
 
-@njit(_nrt=False, forceinline=True)
+@inlined
 def enter(t, s, p, now):
     """The line enters an SM and is written to its shared memory."""
     packet = s.packets[p]
@@ -49,13 +48,13 @@ def enter(t, s, p, now):
     drop_packet(s, p)
 
 
-@njit(_nrt=False, forceinline=True)
+@inlined
 def at_ingress(t, s, p, now):
     """A line reaches the SM that alone asked for it."""
     enter(t, s, p, now)
 
 
-@njit(_nrt=False, forceinline=True)
+@inlined
 def at_fan_out(t, s, p, now):
     """A response to several SMs of a CPC joins the lane that its slice feeds."""
     lane = t.cpc_of[s.packets[p].sm] * t.cpc_lanes + s.packets[p].place
@@ -69,7 +68,7 @@ def at_fan_out(t, s, p, now):
     run_lane(t, s, lane, now)
 
 
-@njit(_nrt=False, forceinline=True)
+@inlined
 def run_lane(t, s, lane, now):
     """Hand out the responses of a lane, in order, until the first one finds an SM without room."""
     while s.lane_head[lane] >= 0:
@@ -95,13 +94,13 @@ def run_lane(t, s, lane, now):
     s.lane_tail[lane] = -1
 
 
-@njit(_nrt=False, forceinline=True)
+@inlined
 def room_at(t, s, sm):
     """Tick from which an SM has room for one more response to several SMs."""
     return whole_tick(s.free_at[t.sm_server + sm] - t.ingress_lines * t.sm_service[SECTORS_PER_LINE])
 
 
-@njit(_nrt=False, forceinline=True)
+@inlined
 def wait_for_room(t, s, lane, sm, ready):
     """Queue a lane at an SM without room; the first one is woken when there is room."""
     s.lane_next[lane] = -1
@@ -116,7 +115,7 @@ def wait_for_room(t, s, lane, sm, ready):
     schedule(s, clerk, ready, t.sm_server + sm, c.ROOM)
 
 
-@njit(_nrt=False, forceinline=True)
+@inlined
 def at_room(t, s, clerk, now):
     """An SM has room again: the lane that waits longest goes on."""
     sm = s.packets[clerk].sm

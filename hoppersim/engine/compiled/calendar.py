@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from numba import njit
-
 from hoppersim.blocks.addresses import LINES_PER_PAGE_BITS, mix
 from hoppersim.blocks.tma import bytes_in_line, sectors_in_line
 from hoppersim.engine.compiled import columns as c
+from hoppersim.engine.compiled.inlined import inlined
 from hoppersim.engine.compiled.prefetch import prefetch
 from hoppersim.engine.tables import SUBTICK_BITS
 from hoppersim.units import LINE_BYTES
@@ -14,7 +13,7 @@ from hoppersim.units import LINE_BYTES
 SUBTICK_CEILING = (1 << SUBTICK_BITS) - 1
 
 
-@njit(_nrt=False, forceinline=True)
+@inlined
 def take_packet(s):
     """Take a packet from the free list."""
     p = s.scalars[c.FREE_PACKET]
@@ -23,7 +22,7 @@ def take_packet(s):
     return p
 
 
-@njit(_nrt=False, forceinline=True)
+@inlined
 def drop_packet(s, p):
     """Put a packet back into the free list."""
     s.packets[p].next = s.scalars[c.FREE_PACKET]
@@ -31,7 +30,7 @@ def drop_packet(s, p):
     s.scalars[c.PACKETS_LEFT] += 1
 
 
-@njit(_nrt=False, forceinline=True)
+@inlined
 def schedule(s, p, time, port, kind):
     """Put a packet in the calendar."""
     packet = s.packets[p]
@@ -47,12 +46,12 @@ def schedule(s, p, time, port, kind):
         s.wheel[number & (c.BUCKETS - 1)] = p
 
 
-@njit(_nrt=False, forceinline=True)
+@inlined
 def _comes_before(time, port, other):
     return time < other.time or (time == other.time and port < other.port)
 
 
-@njit(_nrt=False, forceinline=True)
+@inlined
 def insert_due(s, p):
     """Sort a packet into the present bucket, behind all of the same tick with the same or a lower port."""
     time = s.packets[p].time
@@ -69,7 +68,7 @@ def insert_due(s, p):
         s.packets[before].next = p
 
 
-@njit(_nrt=False, forceinline=True)
+@inlined
 def open_bucket(s, number):
     """Sort a bucket; what waits there for a later turn of the calendar stays."""
     slot = number & (c.BUCKETS - 1)
@@ -92,13 +91,13 @@ def open_bucket(s, number):
         first = after
 
 
-@njit(_nrt=False, forceinline=True)
+@inlined
 def whole_tick(subticks):
     """The first whole tick that is not before a time in subticks."""
     return (subticks + SUBTICK_CEILING) >> SUBTICK_BITS
 
 
-@njit(_nrt=False, forceinline=True)
+@inlined
 def look_ahead(s, number):
     """Fetch the first two packets of buckets that will soon be opened into the processor's cache."""
     prefetch(s.packets, s.wheel[(number + 2 * c.AHEAD) & (c.BUCKETS - 1)])
@@ -107,7 +106,7 @@ def look_ahead(s, number):
         prefetch(s.packets, s.packets[first].next)
 
 
-@njit(_nrt=False, forceinline=True)
+@inlined
 def serve(s, server, now, service):
     """Serve first come first served; return the tick at which the line leaves."""
     end = max(now << SUBTICK_BITS, s.free_at[server]) + service
@@ -116,7 +115,7 @@ def serve(s, server, now, service):
     return whole_tick(end)
 
 
-@njit(_nrt=False, forceinline=True)
+@inlined
 def walk(s, r, p):
     """Put the next line of a record into packet `p`; return whether it was the last."""
     rec = s.records[r]
@@ -142,7 +141,7 @@ def walk(s, r, p):
     return True
 
 
-@njit(_nrt=False, forceinline=True)
+@inlined
 def next_record(t, s, queue, p, ready):
     """Take the finished record off its engine's queue and start the next, or let the engine rest."""
     s.queue_ready[queue] = ready
@@ -156,13 +155,13 @@ def next_record(t, s, queue, p, ready):
         schedule(s, p, max(ready, s.records[head, c.R_START]), queue, kind)
 
 
-@njit(_nrt=False, forceinline=True)
+@inlined
 def chain_slot(line):
     """Slot of a hash chain, shared by all places: pages are spread, the lines of a page lie side by side."""
     return (line + mix(line >> LINES_PER_PAGE_BITS)) & (c.CHAINS - 1)
 
 
-@njit(_nrt=False, forceinline=True)
+@inlined
 def find(s, chain, place, line, sectors):
     """Find the entry of `line` at `place`, with the same sectors unless they do not matter (0)."""
     p = chain[chain_slot(line)]
@@ -174,7 +173,7 @@ def find(s, chain, place, line, sectors):
     return p
 
 
-@njit(_nrt=False, forceinline=True)
+@inlined
 def link(s, chain, p, place, line):
     """Make a packet the entry of `line` at `place`."""
     slot = chain_slot(line)
@@ -183,7 +182,7 @@ def link(s, chain, p, place, line):
     chain[slot] = p
 
 
-@njit(_nrt=False, forceinline=True)
+@inlined
 def unlink(s, chain, p):
     """Take an entry out of its chain."""
     slot = chain_slot(s.packets[p].line)

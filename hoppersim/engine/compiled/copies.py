@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-from numba import njit
-
 from hoppersim.blocks.l2 import install
 from hoppersim.engine.compiled import columns as c
 from hoppersim.engine.compiled.arrivals import deliver
 from hoppersim.engine.compiled.calendar import drop_packet, next_record, schedule, serve, take_packet, walk
+from hoppersim.engine.compiled.inlined import inlined
 from hoppersim.engine.compiled.misses import home_slice
 from hoppersim.engine.interface import COPY, STORE
 
 
-@njit(_nrt=False, forceinline=True)
+@inlined
 def send(t, s, engine, now):
     """The next line of a copy or store leaves an SM; with its last line a store is done."""
     sm = s.packets[engine].sm
@@ -40,7 +39,7 @@ def send(t, s, engine, now):
         deliver(t, s, r, 0, packet.data, leave + t.completion)
 
 
-@njit(_nrt=False, forceinline=True)
+@inlined
 def at_write(t, s, p, now):
     """A stored line reaches its home slice, which keeps it."""
     packet = s.packets[p]

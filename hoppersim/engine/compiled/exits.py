@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-from numba import njit
-
 from hoppersim.engine.compiled import columns as c
 from hoppersim.engine.compiled.calendar import drop_packet, schedule, take_packet, unlink, whole_tick
+from hoppersim.engine.compiled.inlined import inlined
 from hoppersim.engine.compiled.prefetch import prefetch
 from hoppersim.engine.interface import LOAD
 from hoppersim.engine.tables import SUBTICK_BITS
 from hoppersim.units import SECTOR_BYTES
 
 
-@njit(_nrt=False, forceinline=True)
+@inlined
 def close_entry(s, entry, piece):
     """Take no more readers into an open entry."""
     unlink(s, s.lrc_chain, entry)
@@ -20,7 +19,7 @@ def close_entry(s, entry, piece):
     s.lrc_open[piece] -= 1
 
 
-@njit(_nrt=False, forceinline=True)
+@inlined
 def leave_slice(t, s, p, piece, now):
     """Occupy the slice's exit once the ports of all GPCs that read the line have room; return the subtick."""
     sectors = s.packets[p].sectors
@@ -36,7 +35,7 @@ def leave_slice(t, s, p, piece, now):
     return start
 
 
-@njit(_nrt=False, forceinline=True)
+@inlined
 def branch(t, s, p, gpc, piece, ready, touched):
     """Make a copy of one request's line for each destination, by CPC; return how many CPCs are touched."""
     r = s.packets[p].record
@@ -69,7 +68,7 @@ def branch(t, s, p, gpc, piece, ready, touched):
     return touched
 
 
-@njit(_nrt=False, forceinline=True)
+@inlined
 def send_out(t, s, p, piece, now):
     """Give the response a place at every port that it needs; each takes it once, for all readers behind."""
     start = leave_slice(t, s, p, piece, now)
@@ -105,7 +104,7 @@ def send_out(t, s, p, piece, now):
         schedule(s, head, s.packets[head].time, t.slice_server + piece, c.FAN_OUT)
 
 
-@njit(_nrt=False, forceinline=True)
+@inlined
 def respond(t, s, p, ready):
     """The response queues at the exit of its slice, which serves one after the other."""
     packet = s.packets[p]
@@ -124,7 +123,7 @@ def respond(t, s, p, ready):
     schedule(s, clerk, max(ready, free), t.slice_server + piece, c.OUT)
 
 
-@njit(_nrt=False, forceinline=True)
+@inlined
 def at_exit(t, s, clerk, now):
     """The first response leaves the slice as soon as the ports of all GPCs that read it have room."""
     piece = s.packets[clerk].piece

@@ -36,6 +36,7 @@ INLINED_MODULES = (
     "hoppersim.engine.interface",
     "hoppersim.engine.tables",
     "hoppersim.engine.compiled.columns",
+    "hoppersim.engine.compiled.inlined",
     "hoppersim.engine.compiled.prefetch",
     "hoppersim.engine.compiled.state",
     "hoppersim.engine.compiled.calendar",

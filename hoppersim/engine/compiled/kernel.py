@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from numba import njit
-
 from hoppersim.blocks.addresses import slice_in_partition
 from hoppersim.blocks.l2 import install
 from hoppersim.blocks.tma import lines_of_row
 from hoppersim.engine.compiled import arrivals, copies, exits, misses, requests
 from hoppersim.engine.compiled import columns as c
 from hoppersim.engine.compiled.calendar import look_ahead, open_bucket, schedule, take_packet
+from hoppersim.engine.compiled.inlined import inlined
 from hoppersim.engine.interface import LOAD, MULTICAST
 from hoppersim.units import LINE_BYTES
 
@@ -17,7 +16,7 @@ PACKET_MARGIN = 64
 LOG_MARGIN = 64
 
 
-@njit(_nrt=False, forceinline=True)
+@inlined
 def _dispatch(t, s, p, now):
     kind = s.packets[p].kind
     if kind == c.REQUEST:
@@ -77,7 +76,7 @@ def advance(t, s, horizon, lookahead):
     return c.DONE
 
 
-@njit(_nrt=False, forceinline=True)
+@inlined
 def _next_bucket(s, horizon):
     """Open the next bucket that holds packets, unless it begins at `horizon` or later."""
     number = s.scalars[c.BUCKET] + 1
@@ -117,7 +116,7 @@ def inject(t, s, values):
         _enqueue(t, s, r, queue)
 
 
-@njit(_nrt=False, forceinline=True)
+@inlined
 def _lines_of_record(rec):
     total = 0
     for i3 in range(rec[c.R_COUNT + 3]):
@@ -130,7 +129,7 @@ def _lines_of_record(rec):
     return total
 
 
-@njit(_nrt=False, forceinline=True)
+@inlined
 def _enqueue(t, s, r, queue):
     tail = s.queue_tail[queue]
     s.queue_tail[queue] = r

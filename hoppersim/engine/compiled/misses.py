@@ -2,24 +2,23 @@
 
 from __future__ import annotations
 
-from numba import njit
-
 from hoppersim.blocks.addresses import channel_of, home_partition, page_draw, slice_in_partition
 from hoppersim.blocks.l2 import install, look_up
 from hoppersim.engine.compiled import columns as c
 from hoppersim.engine.compiled.calendar import drop_packet, find, link, schedule, serve, take_packet, unlink
 from hoppersim.engine.compiled.exits import respond
+from hoppersim.engine.compiled.inlined import inlined
 from hoppersim.units import LINE_BYTES, SECTORS_PER_LINE
 
 
-@njit(_nrt=False, forceinline=True)
+@inlined
 def home_slice(t, line):
     """Slice of the partition whose DRAM holds the line."""
     local = slice_in_partition(line, t.slices_per_partition)
     return home_partition(line, t.partitions) * t.slices_per_partition + local
 
 
-@njit(_nrt=False, forceinline=True)
+@inlined
 def open_miss(s, p, piece):
     """Queue the packet behind a miss of its line at slice `piece`; return whether it is the first."""
     line = s.packets[p].line
@@ -35,7 +34,7 @@ def open_miss(s, p, piece):
     return first
 
 
-@njit(_nrt=False, forceinline=True)
+@inlined
 def close_miss(s, line, piece):
     """Drop the miss entry and return the head of its waiting packets, the first one first."""
     entry = find(s, s.miss_chain, piece, line, 0)
@@ -51,13 +50,13 @@ def close_miss(s, line, piece):
     return head
 
 
-@njit(_nrt=False, forceinline=True)
+@inlined
 def ask_hbm(t, s, p, piece, now):
     """Send a request for the line to its channel."""
     schedule(s, p, now + t.to_hbm, t.slice_server + piece, c.HBM)
 
 
-@njit(_nrt=False, forceinline=True)
+@inlined
 def at_home(t, s, p, now):
     """The line is looked up in its home slice, on the other side of the fabric."""
     packet = s.packets[p]
@@ -68,7 +67,7 @@ def at_home(t, s, p, now):
         ask_hbm(t, s, p, piece, now)
 
 
-@njit(_nrt=False, forceinline=True)
+@inlined
 def open_miss_at_home(s, p, piece):
     """Like `open_miss`, for a packet that already waits at its local slice and so stands for it here."""
     stand_in = take_packet(s)
@@ -78,7 +77,7 @@ def open_miss_at_home(s, p, piece):
     return open_miss(s, stand_in, piece)
 
 
-@njit(_nrt=False, forceinline=True)
+@inlined
 def cross(t, s, p, piece, now):
     """The home slice sends the whole line across the fabric to the reader's side."""
     side = piece // t.slices_per_partition
@@ -88,7 +87,7 @@ def cross(t, s, p, piece, now):
     schedule(s, p, leave + t.fabric_latency, server, c.RETURN)
 
 
-@njit(_nrt=False, forceinline=True)
+@inlined
 def at_hbm(t, s, p, now):
     """The channel reads the line."""
     line = s.packets[p].line
@@ -99,7 +98,7 @@ def at_hbm(t, s, p, now):
     schedule(s, p, leave + back, t.hbm_server + channel, c.FILL)
 
 
-@njit(_nrt=False, forceinline=True)
+@inlined
 def at_fill(t, s, p, now):
     """A line arrives from DRAM at its home slice and serves all who wait there."""
     line = s.packets[p].line
@@ -116,7 +115,7 @@ def at_fill(t, s, p, now):
         at = after
 
 
-@njit(_nrt=False, forceinline=True)
+@inlined
 def at_return(t, s, p, now):
     """A line arrives from the other partition and serves all who wait at the local slice."""
     line = s.packets[p].line

@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
-from numba import njit
-
 from hoppersim.blocks.addresses import slice_in_partition
 from hoppersim.blocks.l2 import look_up
 from hoppersim.blocks.lrc import may_merge, may_open
 from hoppersim.engine.compiled import columns as c
 from hoppersim.engine.compiled.calendar import find, link, next_record, schedule, take_packet, walk
 from hoppersim.engine.compiled.exits import close_entry, respond
+from hoppersim.engine.compiled.inlined import inlined
 from hoppersim.engine.compiled.misses import ask_hbm, home_slice, open_miss
 from hoppersim.engine.interface import LOAD, MULTICAST
 
 
-@njit(_nrt=False, forceinline=True)
+@inlined
 def request(t, s, engine, now):
     """The next line of an SM's TMA engine sets out for the slice of the SM's own partition."""
     sm = s.packets[engine].sm
@@ -36,7 +35,7 @@ def request(t, s, engine, now):
         schedule(s, engine, now + t.line_interval, sm, c.REQUEST)
 
 
-@njit(_nrt=False, forceinline=True)
+@inlined
 def at_slice(t, s, p, now):
     """The coalescer lets the line join one that is under way, or has it looked up."""
     packet = s.packets[p]
@@ -64,7 +63,7 @@ def at_slice(t, s, p, now):
     look_up_line(t, s, p, piece, now, 0 if shares_look_up else packet.sectors)
 
 
-@njit(_nrt=False, forceinline=True)
+@inlined
 def reads_already(s, entry, sm):
     """Say whether an SM is among the readers of an open entry."""
     at = entry
@@ -75,7 +74,7 @@ def reads_already(s, entry, sm):
     return False
 
 
-@njit(_nrt=False, forceinline=True)
+@inlined
 def look_up_line(t, s, p, piece, now, counted):
     """The line is looked up in the slice; what it does not hold is fetched from its home."""
     line = s.packets[p].line
