@@ -7,7 +7,7 @@ the tick. It shares the table and the blocks' per-line decisions with it, and no
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from heapq import heappop
 
 import numpy as np
@@ -288,21 +288,22 @@ class ReferenceFabric(Arrivals):
     def _send_out(self, line: Line, now: int) -> None:
         t = self.tables
         readers = (line, *reversed(line.merged))
-        ports = {int(t.gpc_of[reader.sm]): 0 for reader in readers}
+        crossings = self._crossings(readers)
         service = int(t.gpc_service[line.sectors])
         slice_server = t.slice_server + line.piece
         start = max(
             now * SUBTICKS,
             self._free[slice_server],
-            *(self._free[t.gpc_server + gpc] - t.port_lines * service for gpc in ports),
+            *(self._free[t.gpc_server + gpc] - t.port_lines * service for gpc in crossings),
         )
         self._free[slice_server] = start + int(t.slice_service[line.sectors])
         self._busy[slice_server] += int(t.slice_service[line.sectors])
-        for gpc in ports:
+        ports = {}
+        for gpc, times in crossings.items():
             port = t.gpc_server + gpc
-            self._free[port] = max(self._free[port], start) + service
-            self._busy[port] += service
-            self._add("gpc.bytes_in", gpc, line.sectors * SECTOR_BYTES)
+            self._free[port] = max(self._free[port], start) + times * service
+            self._busy[port] += times * service
+            self._add("gpc.bytes_in", gpc, times * line.sectors * SECTOR_BYTES)
             ports[gpc] = -(-self._free[port] // SUBTICKS)
         for reader in readers:
             gpc = int(t.gpc_of[reader.sm])
@@ -312,6 +313,14 @@ class ReferenceFabric(Arrivals):
             self._hop(arrival, slice_server, lambda tick: self._enter(line, tick))
         else:
             self._fan_out(readers, ports)
+
+    def _crossings(self, readers: Sequence[Line]) -> dict[int, int]:
+        """How often a response passes each port: once, or once for each SM where it branches before."""
+        found: dict[int, int] = {}
+        for reader in readers:
+            gpc = int(self.tables.gpc_of[reader.sm])
+            found[gpc] = found.get(gpc, 0) + len(reader.box.transfer.destinations)
+        return dict.fromkeys(found, 1) if self.tables.branch_behind_port else found
 
     def _write(self, line: Line, now: int) -> None:
         t = self.tables

@@ -70,6 +70,7 @@ class Tables(NamedTuple):
     lrc_max_merged: int
     granular: int
     port_lines: int
+    branch_behind_port: int
     cpc_lanes: int
     ingress_lines: int
     access: int
@@ -177,6 +178,7 @@ def make_tables(machine: Machine, granular: bool = False) -> Tables:
         pair=pair, copy_launch=to_ticks(spec.tma.launch_latency),
         lrc_enabled=spec.lrc.enabled, lrc_entries=spec.lrc.entries, lrc_max_merged=spec.lrc.max_merged,
         granular=int(granular), port_lines=spec.xbar.port_lines,
+        branch_behind_port=spec.xbar.branch_behind_port,
         cpc_lanes=spec.xbar.cpc_lanes, ingress_lines=spec.xbar.ingress_lines,
         access=to_ticks(spec.l2.access_latency),
         fan_out=round(spec.lrc.fan_out_latency * TICKS_PER_CYCLE), **_services(machine),

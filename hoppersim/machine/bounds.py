@@ -1,10 +1,10 @@
 """The closed-form bound: no run can be faster than the smallest capacity over load of any port.
 
 Load follows the fixed routes and an even address hash. A multicast counts once above its branch, which lies
-behind the GPC port. Unicast rows that share data may be merged in front of the slices of a partition, and
-then pass the port of each GPC once: `cycles` assumes that all of them are, as far as an entry may serve
-several requests; `cycles_unmerged` assumes that none is. Latency, queues, uneven hashing and what software
-costs are left out.
+behind the GPC port unless the machine says otherwise. Unicast rows that share data may be merged in front of
+the slices of a partition, and then pass the port of each GPC once: `cycles` assumes that all of them are, as
+far as an entry may serve several requests; `cycles_unmerged` assumes that none is. Latency, queues, uneven
+hashing and what software costs are left out.
 """
 
 from __future__ import annotations
@@ -161,11 +161,12 @@ def _add_row(machine: Machine, loads: _Loads, row: TrafficRow) -> None:
     loads.add(f"sm{row.origin_sm}.tma", lines * LINE_BYTES)
     for destination in row.destinations:
         loads.add(f"sm{destination}.in", row.bytes)
+    behind_port = bool(machine.spec.xbar.branch_behind_port)
     for route in routes(machine, row.source, row.origin_sm, row.destinations[0]):
-        _add_above_branch(loads, row, route, gpc)
+        _add_above_branch(loads, row, route, gpc, behind_port)
 
 
-def _add_above_branch(loads: _Loads, row: TrafficRow, route: Route, gpc: int) -> None:
+def _add_above_branch(loads: _Loads, row: TrafficRow, route: Route, gpc: int, behind_port: bool) -> None:
     *memory, slices, gpc_port, _ = route.ports
     dram_bytes = row.bytes if row.dram_bytes is None else row.dram_bytes
     for port in memory:
@@ -174,7 +175,10 @@ def _add_above_branch(loads: _Loads, row: TrafficRow, route: Route, gpc: int) ->
         else:
             reader = None if port == DRAM else slices
             loads.add_once(port, dram_bytes * route.share, (row.shared, route.home, reader))
-    for port, group in ((slices, slices), (gpc_port, gpc)):
+    if not behind_port:
+        loads.add(gpc_port, row.bytes * route.share * len(row.destinations))
+    shared_ports = ((slices, slices), (gpc_port, gpc)) if behind_port else ((slices, slices),)
+    for port, group in shared_ports:
         if row.shared is None or len(row.destinations) > 1:
             loads.add(port, row.bytes * route.share)
         else:

@@ -90,6 +90,10 @@ class Xbar(_Section, frozen=True):
     sm_bytes_per_cycle: Annotated[float, _unit("B/cycle", "what one SM takes in", gt=0)]
     store_bytes_per_cycle: Annotated[float, _unit("B/cycle", "what one SM stores by TMA", gt=0)]
     response_latency: Annotated[float, _unit("cycle", "GPC port to SM ingress", gt=0)]
+    branch_behind_port: Annotated[
+        int,
+        _unit("flag", "1: a response to several SMs passes its GPC port once; 0: once for each", ge=0, le=1),
+    ]
     cpc_lanes: Annotated[
         int, _unit("lane", "queues in front of a CPC for responses to several SMs", ge=1, le=64)
     ]

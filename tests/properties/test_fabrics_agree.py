@@ -27,6 +27,7 @@ machines = st.fixed_dictionaries(
         "xbar.gpc_bytes_per_cycle": st.sampled_from([40.0, 333.3, 648.0]),
         "xbar.sm_bytes_per_cycle": st.sampled_from([17.0, 105.0]),
         "xbar.port_lines": st.sampled_from([1, 3, 32]),
+        "xbar.branch_behind_port": st.sampled_from([0, 1]),
         "l2.partitions": st.sampled_from([1, 2]),
         "l2.bytes": st.sampled_from([16384, 1048576]),
         "l2.latency": st.sampled_from([32.0, 142.0]),

@@ -69,8 +69,22 @@ def branch(t, s, p, gpc, piece, ready, touched):
 
 
 @inlined
+def crossings(t, s, p, gpc):
+    """How often a response passes the port of a GPC: once, or once for each SM where it branches before."""
+    if t.branch_behind_port:
+        return 1
+    count = 0
+    at = p
+    while at >= 0:
+        if t.gpc_of[s.packets[at].sm] == gpc:
+            count += s.records[s.packets[at].record, c.R_DESTINATIONS]
+        at = s.packets[at].merged
+    return count
+
+
+@inlined
 def send_out(t, s, p, piece, now):
-    """Give the response a place at every port that it needs; each takes it once, for all readers behind."""
+    """Give the response a place at every port that it needs; each takes it for all readers behind."""
     start = leave_slice(t, s, p, piece, now)
     sectors = s.packets[p].sectors
     service = t.gpc_service[sectors]
@@ -85,9 +99,10 @@ def send_out(t, s, p, piece, now):
         port = t.gpc_server + gpc
         if not passed >> gpc & 1:
             passed |= 1 << gpc
-            s.free_at[port] = max(s.free_at[port], start) + service
-            s.busy[port] += service
-            s.count[c.N_GPC, gpc] += sectors * SECTOR_BYTES
+            times = crossings(t, s, at, gpc)
+            s.free_at[port] = max(s.free_at[port], start) + times * service
+            s.busy[port] += times * service
+            s.count[c.N_GPC, gpc] += times * sectors * SECTOR_BYTES
         ready = whole_tick(s.free_at[port]) + extra
         if alone:
             s.count[c.N_DELIVERED, gpc] += sectors
