@@ -1,8 +1,10 @@
 """The TMA engine: a box becomes line requests, in box order.
 
-Models: one request for each 128-byte line that a row of the box touches, with the sectors it needs, at a
-fixed interval; boxes of an SM one after the other. Lines in flight are bounded by the boxes that the program
+Models: one request for each piece of a row, with the sectors it needs, at a fixed interval. Each 128 bytes
+of the row in shared memory are cut where the source crosses a line, and once more where they begin off the
+grid of 32 bytes (plan `shapes`); boxes of an SM one after the other. Lines in flight are bounded by the boxes that the program
 has issued; measured rates need more of them than any other bound that was tried, so there is none here.
+A store makes the same pieces; a sector that it covers in part takes two turns.
 
 Leaves out: the descriptor fetch, L2 promotion. Counters: tma.lines, tma.multicast_lines.
 """
@@ -11,26 +13,39 @@ from __future__ import annotations
 
 from numba.extending import register_jitable
 
-from hoppersim.units import LINE_BYTES, SECTOR_BYTES
+from hoppersim.units import LINE_BYTES, SECTOR_BYTES, SECTORS_PER_LINE
 
 
 @register_jitable
-def lines_of_row(address: int, row_bytes: int) -> int:
-    """Count the lines that a row touches."""
-    return (address + row_bytes - 1) // LINE_BYTES - address // LINE_BYTES + 1
+def piece_end(address: int, row_bytes: int, at: int) -> int:
+    """End of the request that begins at byte `at` of the row that begins at `address`."""
+    chunk_end = at + LINE_BYTES - (at - address) % LINE_BYTES
+    line_end = at + LINE_BYTES - at % LINE_BYTES
+    end = min(chunk_end, line_end, address + row_bytes)
+    if at % SECTOR_BYTES:
+        end = min(end, at + SECTOR_BYTES - at % SECTOR_BYTES)
+    return end
 
 
 @register_jitable
-def bytes_in_line(address: int, row_bytes: int, line: int) -> int:
-    """Bytes of the row that lie in the line."""
-    first = max(address, line * LINE_BYTES)
-    last = min(address + row_bytes, (line + 1) * LINE_BYTES)
-    return last - first
+def pieces_of_row(address: int, row_bytes: int) -> int:
+    """Count the requests that a row takes."""
+    count = 0
+    at = address
+    while at < address + row_bytes:
+        at = piece_end(address, row_bytes, at)
+        count += 1
+    return count
 
 
 @register_jitable
-def sectors_in_line(address: int, row_bytes: int, line: int) -> int:
-    """Sectors of the line that the row needs."""
-    first = max(address, line * LINE_BYTES)
-    last = min(address + row_bytes, (line + 1) * LINE_BYTES)
-    return (last - 1) // SECTOR_BYTES - first // SECTOR_BYTES + 1
+def sectors_between(start: int, end: int) -> int:
+    """Count the sectors that the bytes from `start` up to `end` touch."""
+    return (end - 1) // SECTOR_BYTES - start // SECTOR_BYTES + 1
+
+
+@register_jitable
+def written_sectors(sectors: int, data: int) -> int:
+    """Turns that a stored piece of `data` bytes takes: one for each sector, one more if one is not full."""
+    partial = data < sectors * SECTOR_BYTES
+    return min(SECTORS_PER_LINE, sectors + (1 if partial else 0))

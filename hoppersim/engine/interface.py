@@ -11,6 +11,7 @@ LOAD = 0  # global memory to SMEM, one box, to the CTA that asks
 COPY = 1  # SMEM to SMEM of another CTA (bulk copy, asynchronous stores)
 STORE = 2  # SMEM to global memory
 MULTICAST = 3  # global memory to SMEM, one box, to every CTA of a mask
+KINDS = frozenset({LOAD, COPY, STORE, MULTICAST})
 
 DEFAULT_MEMORY_LINES = 1 << 16
 """Lines of the address space of a fabric that is made by hand: 8 MiB."""

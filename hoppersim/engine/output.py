@@ -105,6 +105,7 @@ COUNTER_NAMES = (
     "l2.fabric_sectors",  # per partition: sectors that came from the other one
     "hbm.bytes_read",  # per channel
     "sm.bytes_loaded",  # per SM: bytes of boxes that reached it, which may be fewer than its sectors hold
+    "hbm.bytes_written",  # per channel: by stores to lines that the L2 does not hold
     "busy.tma",
     "busy.slice",
     "busy.fabric",

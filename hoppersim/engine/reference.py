@@ -16,9 +16,11 @@ from numpy.typing import NDArray
 from hoppersim.blocks import l2
 from hoppersim.blocks.addresses import channel_of, home_partition, page_draw, slice_in_partition
 from hoppersim.blocks.lrc import may_merge, may_open
+from hoppersim.blocks.tma import written_sectors
 from hoppersim.engine.interface import (
     COPY,
     DEFAULT_MEMORY_LINES,
+    KINDS,
     LOAD,
     MULTICAST,
     LogEntry,
@@ -26,7 +28,7 @@ from hoppersim.engine.interface import (
 )
 from hoppersim.engine.reference_arrivals import Arrivals
 from hoppersim.engine.reference_parts import Box, Line, collect, make_box
-from hoppersim.engine.tables import SUBTICKS, first_news, make_tables
+from hoppersim.engine.tables import SUBTICKS, first_event, first_news, launch_ticks, make_tables
 from hoppersim.machine import Machine
 from hoppersim.units import LINE_BYTES, SECTOR_BYTES, SECTORS_PER_LINE
 
@@ -42,13 +44,19 @@ class ReferenceFabric(Arrivals):
         Log the bytes of every line (see `make_tables`).
     memory_lines
         Lines of the address space; no transfer may reach beyond.
+    kinds
+        Kinds of transfers that may come: the sooner they start, the smaller the steps of the fabric.
     """
 
     def __init__(
-        self, machine: Machine, granular: bool = False, memory_lines: int = DEFAULT_MEMORY_LINES
+        self,
+        machine: Machine,
+        granular: bool = False,
+        memory_lines: int = DEFAULT_MEMORY_LINES,
+        kinds: frozenset[int] = KINDS,
     ) -> None:
         super().__init__(make_tables(machine, granular))
-        self.lookahead = min(self.tables.launch, self.tables.copy_launch)
+        self.lookahead = first_event(self.tables, kinds)
         self.latest_unknown = first_news(self.tables)
         self.frontier = 0
         self.lines = 0
@@ -60,6 +68,8 @@ class ReferenceFabric(Arrivals):
         self._open: dict[int, dict[tuple[int, int], Line]] = {
             piece: {} for piece in range(self.tables.slices)
         }
+        self._stored = [0] * self.tables.slices
+        self._held_back: list[deque[Callable[[int], None]]] = [deque() for _ in range(self.tables.slices)]
         self._misses: dict[tuple[int, int], list[tuple[str, Line]]] = {}
 
     def warm(self, first_line: int, last_line: int) -> None:
@@ -77,7 +87,7 @@ class ReferenceFabric(Arrivals):
             box = make_box(transfer)
             load = transfer.kind in (LOAD, MULTICAST)
             queue = transfer.sm if load else t.sms + transfer.sm
-            start = transfer.tick + (t.launch if load else t.copy_launch)
+            start = transfer.tick + launch_ticks(t, transfer.kind)
             waiting = self._queues.setdefault(queue, deque())
             waiting.append(box)
             if len(waiting) == 1:
@@ -117,14 +127,17 @@ class ReferenceFabric(Arrivals):
             number, sectors, data = box.lines[position]
             line = Line(box, number, sectors, data, box.transfer.sm)
             if queue < t.sms:
-                self._set_out(line, now)
-                ready = now + t.line_interval
+                go_on(self._set_out(line, now))
+            elif box.transfer.kind == COPY:
+                go_on(self._send(line, now))
             else:
-                ready = self._send(line, now)
+                self._store(line, now, go_on)
+
+        def go_on(ready: int) -> None:
             if position + 1 < len(box.lines):
                 self._hop(ready, queue, self._engine(queue, box, position + 1))
             else:
-                self._next_box(queue, ready + (t.box_interval if queue < t.sms else 0))
+                self._next_box(queue, ready + (self.tables.box_interval if queue < self.tables.sms else 0))
 
         return issue
 
@@ -134,37 +147,57 @@ class ReferenceFabric(Arrivals):
         self._ready[queue] = ready
         if waiting:
             t = self.tables
-            start = waiting[0].transfer.tick + (t.launch if queue < t.sms else t.copy_launch)
+            transfer = waiting[0].transfer
+            start = transfer.tick + launch_ticks(t, transfer.kind)
             self._hop(max(ready, start), queue, self._engine(queue, waiting[0], 0))
 
     def _send(self, line: Line, now: int) -> int:
-        t, sm = self.tables, line.sm
-        port, gpc = t.copy_server + sm, int(t.gpc_of[sm])
-        if line.box.transfer.kind == COPY:
-            leave = self._serve(port, now, t.copy_service[line.sectors])
-            passed = self._serve(t.peer_server + gpc, leave, t.peer_service[gpc, line.sectors])
-            line.sm = line.box.transfer.destinations[0].sm
-            self._add("sm.bytes_out_dsmem", sm, line.data)
-            self._hop(passed + int(t.pair[sm, line.sm]), port, lambda tick: self._enter(line, tick))
-        else:
-            leave = self._serve(port, now, t.store_service[line.sectors])
-            line.piece = self._home(line.number)
-            self._deliver(line, leave + t.completion)
-            self._hop(leave + int(t.to_slice[sm, line.piece]), port, lambda tick: self._write(line, tick))
+        t, sm, to = self.tables, line.sm, line.box.transfer.destinations[0].sm
+        port, across = t.copy_server + sm, int(t.tpc_of[sm] != t.tpc_of[to])
+        leave = self._serve(port, now, t.copy_service[line.sectors])
+        passed = self._serve(t.peer_server + int(t.cpc_of[sm]), leave, t.peer_service[across, line.sectors])
+        line.sm = to
+        self._add("sm.bytes_out_dsmem", sm, line.data)
+        self._hop(passed + int(t.pair[sm, to]), port, lambda tick: self._enter(line, tick))
         return leave
+
+    def _store(self, line: Line, now: int, go_on: Callable[[int], None]) -> None:
+        """A stored line leaves its SM, unless too many wait for its slice already."""
+        t, written = self.tables, written_sectors(line.sectors, line.data)
+        passed = self._serve(t.store_server + int(t.cpc_of[line.sm]), now, t.cpc_store_service[written])
+        leave = max(passed, self._serve(t.copy_server + line.sm, now, t.store_service[written]))
+        line.piece = self._home(line.number)
+
+        def depart(tick: int) -> None:
+            left = max(tick, leave)
+            self._stored[line.piece] += 1
+            arrival = left + int(t.to_slice[line.sm, line.piece])
+            self._hop(arrival, t.copy_server + line.sm, lambda at: self._write(line, at))
+            go_on(left)
+            self._deliver(line, left + t.completion)
+
+        if self._stored[line.piece] < t.store_lines:
+            depart(leave)
+        else:
+            self._held_back[line.piece].append(depart)
 
     # ---- coalescer, L2 and HBM --------------------------------------------------------------------------
 
-    def _set_out(self, line: Line, now: int) -> None:
-        t = self.tables
+    def _set_out(self, line: Line, now: int) -> int:
+        """A request leaves for its slice; return when the engine makes the next."""
+        t, port = self.tables, self.tables.copy_server + line.sm
+        start = max(now * SUBTICKS, self._free[port])
+        self._free[port] = start + t.request_service
+        leave = -(-start // SUBTICKS)
         self.lines += 1
         self._add("tma.lines", line.sm, 1)
         self._add("tma.multicast_lines", line.sm, int(line.box.transfer.kind == MULTICAST))
         first = int(t.partition_of_gpc[t.gpc_of[line.sm]]) * t.slices_per_partition
         line.piece = first + slice_in_partition(line.number, t.slices_per_partition)
         self._hop(
-            now + int(t.to_slice[line.sm, line.piece]), line.sm, lambda tick: self._coalesce(line, tick)
+            leave + int(t.to_slice[line.sm, line.piece]), line.sm, lambda tick: self._coalesce(line, tick)
         )
+        return max(now + t.line_interval, leave)
 
     def _coalesce(self, line: Line, now: int) -> None:
         """Let the line join one that is under way, or have it looked up."""
@@ -206,6 +239,7 @@ class ReferenceFabric(Arrivals):
 
     def _look_up(self, line: Line, now: int, counted: int) -> None:
         t = self.tables
+        now = self._serve(t.look_up_server + line.piece, now, t.look_up_service)
         self._add("l2.sectors", line.piece, counted)
         if self._holds(line.piece, line.number):
             self._add("l2.hits", line.piece, counted)
@@ -323,6 +357,21 @@ class ReferenceFabric(Arrivals):
         return dict.fromkeys(found, 1) if self.tables.branch_behind_port else found
 
     def _write(self, line: Line, now: int) -> None:
-        t = self.tables
-        self._serve(t.slice_server + line.piece, now, t.slice_service[line.sectors])
-        self._install(line.piece, line.number)
+        """A stored line reaches its home slice; one that is not there is written to DRAM as well."""
+        t, piece = self.tables, line.piece
+        written = written_sectors(line.sectors, line.data)
+        done = self._serve(t.write_server + piece, now, t.write_service[written])
+        if not self._holds(piece, line.number):
+            channel = channel_of(line.number, t.channels)
+            self._add("hbm.bytes_written", channel, LINE_BYTES)
+            server, service = t.hbm_server + channel, int(t.hbm_service[SECTORS_PER_LINE])
+            self._serve(server, now, service)
+            done = max(done, -(-(self._free[server] - t.store_lines * service) // SUBTICKS))
+            self._install(piece, line.number)
+        self._hop(done, t.slice_server + piece, lambda tick: self._written(piece, tick))
+
+    def _written(self, piece: int, now: int) -> None:
+        """The slice has taken a line in; the first that waits for the slice may leave its SM."""
+        self._stored[piece] -= 1
+        if self._held_back[piece]:
+            self._held_back[piece].popleft()(now)

@@ -90,6 +90,8 @@ class Arrivals(Places):
         """The line enters its SM and is written to its shared memory."""
         t, transfer = self.tables, line.box.transfer
         leave = self._serve(t.sm_server + line.sm, now, t.sm_service[line.sectors])
+        if transfer.kind == COPY:
+            self._serve(t.copy_server + line.sm, now, t.acknowledge)
         self._add("sm.bytes_in_dsmem" if transfer.kind == COPY else "sm.bytes_loaded", line.sm, line.data)
         if transfer.kind != COPY:
             name = "sm.bytes_in_multicast" if transfer.kind == MULTICAST else "sm.bytes_in_self"

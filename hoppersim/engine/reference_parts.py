@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
-from hoppersim.blocks.tma import bytes_in_line, sectors_in_line
+from hoppersim.blocks.tma import piece_end, sectors_between
 from hoppersim.engine.interface import Transfer
 from hoppersim.engine.output import COUNTER_NAMES
 from hoppersim.engine.tables import SUBTICKS, Tables
@@ -56,8 +56,15 @@ def box_walk(transfer: Transfer) -> Iterator[tuple[int, int, int]]:
                 for i0 in range(counts[0]):
                     offset = i0 * strides[0] + i1 * strides[1] + i2 * strides[2] + i3 * strides[3]
                     row, size = transfer.address + offset, transfer.row_bytes
-                    for line in range(row // LINE_BYTES, (row + size - 1) // LINE_BYTES + 1):
-                        yield line, sectors_in_line(row, size, line), bytes_in_line(row, size, line)
+                    yield from _row_walk(row, size)
+
+
+def _row_walk(row: int, size: int) -> Iterator[tuple[int, int, int]]:
+    at = row
+    while at < row + size:
+        end = piece_end(row, size, at)
+        yield at // LINE_BYTES, sectors_between(at, end), end - at
+        at = end
 
 
 def collect(

@@ -14,7 +14,7 @@ from hoppersim.engine.clockwork import Clockwork
 from hoppersim.engine.context import Cta, FlowContext
 from hoppersim.engine.findings import Findings
 from hoppersim.engine.guests import Extra, Guest
-from hoppersim.engine.interface import DEFAULT_MEMORY_LINES, Fabric
+from hoppersim.engine.interface import COPY, DEFAULT_MEMORY_LINES, KINDS, LOAD, MULTICAST, STORE, Fabric
 from hoppersim.engine.launch import FlowRun, cluster_count, place_flow
 from hoppersim.engine.observer import Bind, Observer
 from hoppersim.engine.output import CtaRun, RunOutput
@@ -23,6 +23,8 @@ from hoppersim.engine.watch import Watch
 from hoppersim.engine.watched import WatchedSteps
 from hoppersim.errors import InputError, InternalError
 from hoppersim.machine import AddressMap, Machine
+from hoppersim.program.operations import BulkCopy, RemoteLoad, RemoteStore, StAsync, TmaStore
+from hoppersim.program.walk import walk
 from hoppersim.program.work import Work
 from hoppersim.units import LINE_BYTES, TICKS_PER_CYCLE
 
@@ -35,9 +37,15 @@ class RunTooLongError(InputError):
 
 
 def make_fabric(
-    machine: Machine, name: str, granular: bool = False, memory_lines: int = DEFAULT_MEMORY_LINES
+    machine: Machine,
+    name: str,
+    granular: bool = False,
+    memory_lines: int = DEFAULT_MEMORY_LINES,
+    kinds: frozenset[int] = KINDS,
 ) -> Fabric:
     """Make a fabric by its name, `compiled` or `reference`, for addresses below `memory_lines` lines.
+
+    One that need not take all kinds of transfers can be faster.
 
     Raises
     ------
@@ -47,11 +55,11 @@ def make_fabric(
     if name == "compiled":
         from hoppersim.engine.compiled.fabric import CompiledFabric  # numba is slow to import
 
-        return CompiledFabric(machine, granular, memory_lines)
+        return CompiledFabric(machine, granular, memory_lines, kinds)
     if name == "reference":
         from hoppersim.engine.reference import ReferenceFabric
 
-        return ReferenceFabric(machine, granular, memory_lines)
+        return ReferenceFabric(machine, granular, memory_lines, kinds)
     raise InputError("fabric", name, f"must be one of {', '.join(FABRICS)}", FABRICS[0])
 
 
@@ -103,7 +111,8 @@ def simulate_raw(  # noqa: PLR0913, PLR0917 - the one place where all that a run
     """
     began = perf_counter()
     addresses = _lay_out(work)
-    carrier = make_fabric(machine, fabric, granular, -(-addresses.end // LINE_BYTES))
+    kinds = KINDS if extras else _kinds(work)
+    carrier = make_fabric(machine, fabric, granular, -(-addresses.end // LINE_BYTES), kinds)
     clockwork = observer.clockwork(carrier) if observer else Clockwork(carrier)
     findings = Findings()
     steps = WatchedSteps(Watch(findings, whole=watch == "all")) if watch else None
@@ -136,6 +145,14 @@ def simulate_raw(  # noqa: PLR0913, PLR0917 - the one place where all that a run
         findings=found,
         hazards=tuple(map(str, found)),
     )
+
+
+def _kinds(work: Work) -> frozenset[int]:
+    """Give the kinds of transfers that a work may start."""
+    used = {type(visit.operation) for flow in work.flows for visit in walk(flow.program)}
+    stores = {STORE} if TmaStore in used else set()
+    copies = {COPY} if used & {BulkCopy, RemoteLoad, RemoteStore, StAsync} else set()
+    return frozenset({LOAD, MULTICAST, *stores, *copies})
 
 
 def _lay_out(work: Work) -> AddressMap:

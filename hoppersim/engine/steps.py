@@ -5,9 +5,16 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from hoppersim.engine.context import EXITED, NOT_STARTED, Cta
-from hoppersim.engine.findings import AFTER_EXIT, BEFORE_START, NO_SUCH_RANK, Access
-from hoppersim.engine.interface import COPY, LOAD, MULTICAST, STORE, Destination, Transfer
+from hoppersim.engine.interface import LOAD, MULTICAST, Destination, Transfer
+from hoppersim.engine.moves import (
+    bind_copy,
+    bind_remote_load,
+    bind_remote_store,
+    bind_st_async,
+    bind_store,
+    bind_store_wait,
+)
+from hoppersim.engine.reach import reach
 from hoppersim.engine.roles import RoleExit, RoleRun, Step, Waiting
 from hoppersim.program import operations as op
 from hoppersim.program.boxes import box_lines
@@ -39,28 +46,6 @@ def punctual(run: RoleRun, operation: Operation, step: Step) -> Step:
         perform()
 
     return True, wait_and_perform
-
-
-def _reach(run: RoleRun, rank: int, what: str) -> Cta | None:
-    """Find the CTA of a rank; note a hazard and give None where nobody is there."""
-    target = run.cta.peers[rank] if rank < len(run.cta.peers) else None
-    if target is not None and target.state not in (EXITED, NOT_STARTED):
-        return target
-    own = _party(run.cta, run.role.name, what, tuple(run.loops.items()), run.time)
-    if target is None:
-        run.flow.findings.note_absent(NO_SUCH_RANK, own, None, f"rank {rank} does not exist")
-    elif target.state == EXITED:
-        gone = _party(target, start=target.end)
-        run.flow.findings.note_absent(AFTER_EXIT, own, gone, f"rank {rank} has exited")
-    else:
-        run.flow.findings.note_absent(BEFORE_START, own, _party(target), f"rank {rank} has not started")
-    return None
-
-
-def _party(
-    cta: Cta, role: str = "", what: str = "", iteration: tuple[tuple[str, int], ...] = (), start: int = -1
-) -> Access:
-    return Access(cta.flow.index, cta.cluster, cta.rank, cta.sm, role, what, iteration, start, start)
 
 
 def bind_wait(run: RoleRun, operation: op.Wait, notice: Callable[[int, int], None] | None = None) -> Step:
@@ -132,7 +117,7 @@ def _bind_expect(run: RoleRun, operation: op.ExpectTx) -> Step:
 
 
 def _post(run: RoleRun, rank: int, name: str, stage: int, effect: int, arrivals: int, data: int) -> None:
-    target = _reach(run, rank, "a barrier operation")
+    target = reach(run, rank, "a barrier operation")
     if target is not None:
         tick = run.time + max(1, effect + run.path_to(target.sm))
         if target.sm != run.cta.sm:
@@ -160,119 +145,27 @@ def _bind_load(run: RoleRun, operation: op.TmaLoad) -> Step:
             box = box_lines(tensor, base, place)
             if len(known) < 4096:
                 known[place] = box
-        targets = [_reach(run, rank, "a TMA load") for rank in ranks()]
+        targets = [reach(run, rank, "a TMA load") for rank in ranks()]
         number = stage()
-        reach = tuple([Destination(cta.sm, cta.barriers[name][number]) for cta in targets if cta])
+        receivers = tuple([Destination(cta.sm, cta.barriers[name][number]) for cta in targets if cta])
         if box.row_bytes == 0:
-            _deliver_nothing(run, reach, size)
-        elif reach:
+            _deliver_nothing(run, receivers, size)
+        elif receivers:
             tick = run.clockwork.load_tick(run.cta.sm, run.time, fetch)
             run.clockwork.inject(
-                Transfer(tick, kind, run.cta.sm, run.order, reach, box.address, box.row_bytes, box.counts,
+                Transfer(tick, kind, run.cta.sm, run.order, receivers, box.address, box.row_bytes, box.counts,
                          box.strides, size)
             )  # fmt: skip
 
     return False, step
 
 
-def _deliver_nothing(run: RoleRun, reach: tuple[Destination, ...], count: int) -> None:
+def _deliver_nothing(run: RoleRun, receivers: tuple[Destination, ...], count: int) -> None:
     """A box wholly out of bounds fills SMEM without reading memory; its bytes count all the same."""
     tma = run.flow.machine.spec.tma
     tick = run.time + to_ticks(tma.launch_latency + tma.completion_latency)
-    for destination in reach:
+    for destination in receivers:
         run.clockwork.post(destination.barrier, tick, 0, count, "fabric")
-
-
-def _bind_copy(run: RoleRun, operation: op.BulkCopy) -> Step:
-    stage = run.stage_of(run.flow.flow.program.barrier(operation.barrier).stages)
-    rank, issue = run.value(operation.rank), run.cost(operation, "issue")
-
-    def step() -> None:
-        run.debt += issue
-        target = _reach(run, rank(), "a bulk copy")
-        if target is not None:
-            reach = (Destination(target.sm, target.barrier(operation.barrier, stage())),)
-            run.clockwork.inject(
-                Transfer(
-                    run.time, COPY, run.cta.sm, run.order, reach, 0, operation.bytes, bytes=operation.bytes
-                )
-            )
-
-    return False, step
-
-
-def _bind_st_async(run: RoleRun, operation: op.StAsync) -> Step:
-    copy = op.BulkCopy("", operation.buffer, operation.bytes, operation.rank, operation.barrier)
-    _, send = _bind_copy(run, copy)
-    extra = run.cost(operation, "issue") * max(1, operation.bytes // (operation.width * 32 * run.role.warps))
-
-    def step() -> None:
-        run.debt += extra
-        send()
-
-    return False, step
-
-
-def _bind_store(run: RoleRun, operation: op.TmaStore) -> Step:
-    tensor = run.flow.flow.program.map(operation.map)
-    base = run.flow.address(tensor.allocation)
-    coordinates = [run.value(item) for item in operation.coordinates]
-    issue = run.cost(operation, "issue")
-
-    def step() -> None:
-        run.debt += issue
-        box = box_lines(tensor, base, [value() for value in coordinates])
-        if box.row_bytes == 0:
-            return
-        group = run.clockwork.add_barrier(1)
-        count = box.row_bytes * box.counts[0] * box.counts[1] * box.counts[2] * box.counts[3]
-        run.clockwork.post(group, run.time, 1, -count, run.who)
-        run.groups.append(group)
-        run.clockwork.inject(
-            Transfer(run.time, STORE, run.cta.sm, run.order, (Destination(run.cta.sm, group),), box.address,
-                     box.row_bytes, box.counts, box.strides, count)
-        )  # fmt: skip
-
-    return False, step
-
-
-def _bind_store_wait(run: RoleRun, operation: op.StoreWait) -> Step:
-    issue = max(1, run.cost(operation, "issue"))
-
-    def step() -> Waiting:
-        yield from run.pay()
-        while len(run.groups) > operation.pending:
-            group = run.groups.pop(0)
-            if not run.clockwork.passed(group, 0):
-                run.waiting = (operation, "bulk group", 0, 0)
-                yield run.clockwork.wait(group, lambda _: 1)
-                run.waiting = None
-        run.debt += issue
-
-    return True, step
-
-
-def _bind_remote(run: RoleRun, operation: op.RemoteLoad | op.RemoteStore) -> Step:
-    fabric, smem = run.flow.machine.spec.fabric, run.flow.machine.spec.smem
-    rank, issue = run.value(operation.rank), run.cost(operation, "issue")
-    threads = 32 * run.role.warps
-    rounds = -(-operation.bytes // (threads * operation.width * operation.unroll))
-    carry = to_ticks(operation.bytes / fabric.sm_bytes_per_cycle)
-    is_load = isinstance(operation, op.RemoteLoad)
-    own = to_ticks(smem.latency + operation.bytes / smem.bytes_per_cycle)
-
-    def step() -> Waiting:
-        yield from run.pay()
-        target = _reach(run, rank(), "a remote access")
-        if target is not None and target.sm == run.cta.sm:
-            run.debt += issue * rounds * operation.unroll + own
-        elif target is not None:
-            trip = 2 * run.flow.path_ticks(run.cta.sm, target.sm) * rounds if is_load else 0
-            sender = target.sm if is_load else run.cta.sm
-            busy = run.clockwork.send_from(sender, carry)
-            run.debt += max(issue * rounds * operation.unroll + trip, busy)
-
-    return True, step
 
 
 def _bind_local_read(run: RoleRun, operation: op.LocalRead) -> Step:
@@ -383,12 +276,12 @@ _BINDERS: dict[type, Callable[[RoleRun, Any], Step]] = {
     op.Arrive: _bind_arrive,
     op.ExpectTx: _bind_expect,
     op.TmaLoad: _bind_load,
-    op.TmaStore: _bind_store,
-    op.StoreWait: _bind_store_wait,
-    op.BulkCopy: _bind_copy,
-    op.StAsync: _bind_st_async,
-    op.RemoteLoad: _bind_remote,
-    op.RemoteStore: _bind_remote,
+    op.TmaStore: bind_store,
+    op.StoreWait: bind_store_wait,
+    op.BulkCopy: bind_copy,
+    op.StAsync: bind_st_async,
+    op.RemoteLoad: bind_remote_load,
+    op.RemoteStore: bind_remote_store,
     op.LocalRead: _bind_local_read,
     op.Compute: _bind_compute,
     op.Sync: _bind_sync,

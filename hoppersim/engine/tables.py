@@ -6,11 +6,12 @@ exactly; what leaves a server does so at the next whole tick.
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
+from hoppersim.engine.interface import COPY, STORE
 from hoppersim.machine import Machine
 from hoppersim.units import SECTOR_BYTES, SECTORS_PER_LINE, TICKS_PER_CYCLE, to_ticks
 
@@ -32,6 +33,7 @@ class Tables(NamedTuple):
     cpcs: int
     gpc_of: Ints
     cpc_of: Ints
+    tpc_of: Ints
     partition_of_gpc: Ints
     # first server of each kind in the arrays of servers
     slice_server: int
@@ -41,6 +43,9 @@ class Tables(NamedTuple):
     sm_server: int
     copy_server: int
     peer_server: int
+    look_up_server: int
+    write_server: int
+    store_server: int
     servers: int
     # latencies, ticks
     launch: int
@@ -55,6 +60,7 @@ class Tables(NamedTuple):
     completion: int
     pair: Ints
     copy_launch: int
+    store_launch: int
     # services, subticks, indexed by sectors
     slice_service: Ints
     fabric_service: Ints
@@ -63,7 +69,12 @@ class Tables(NamedTuple):
     sm_service: Ints
     copy_service: Ints
     store_service: Ints
-    peer_service: Ints  # by GPC and sectors
+    peer_service: Ints  # by whether the line leaves its TPC, and sectors
+    write_service: Ints
+    cpc_store_service: Ints
+    look_up_service: int
+    acknowledge: int
+    request_service: int
     # coalescer
     lrc_enabled: int
     lrc_entries: int
@@ -73,6 +84,7 @@ class Tables(NamedTuple):
     branch_behind_port: int
     cpc_lanes: int
     ingress_lines: int
+    store_lines: int
     access: int
     fan_out: int
 
@@ -84,15 +96,8 @@ def _service(bytes_per_cycle: float) -> Ints:
     )
 
 
-def _slice_service(bytes_per_l2_cycle: float, l2_ratio: float) -> Ints:
-    """What a slice takes for 0 to 4 sectors: whole L2 cycles."""
-    sectors_per_cycle = max(1, round(bytes_per_l2_cycle / SECTOR_BYTES))
-    cycles = [-(-count // sectors_per_cycle) for count in range(SECTORS_PER_LINE + 1)]
-    one = bytes_per_l2_cycle / (sectors_per_cycle * SECTOR_BYTES)
-    return np.array(
-        [max(1, round(count / one / l2_ratio * TICKS_PER_CYCLE * SUBTICKS)) for count in cycles],
-        dtype=np.int64,
-    )
+def _subticks(cycles: float) -> int:
+    return max(1, round(cycles * TICKS_PER_CYCLE * SUBTICKS))
 
 
 def _latency_tables(machine: Machine) -> tuple[Ints, Ints]:
@@ -111,23 +116,40 @@ def _from_hbm(machine: Machine, to_hbm: int) -> Ints:
     return np.maximum(1, total - to_hbm)
 
 
-def _services(machine: Machine) -> dict[str, Ints]:
+def _services(machine: Machine) -> dict[str, Any]:
     spec = machine.spec
     hbm_rate = (
         spec.hbm.bytes_per_second * spec.hbm.efficiency / (spec.clocks.sm_ghz * 1e9) / spec.hbm.channels
     )
     return {
-        "slice_service": _slice_service(spec.l2.slice_bytes_per_l2_cycle, spec.clocks.l2_ratio),
+        "slice_service": _service(machine.slice_bytes_per_cycle),
+        "look_up_service": _subticks(spec.l2.look_up_interval / spec.clocks.l2_ratio),
+        "write_service": _service(spec.l2.write_bytes_per_l2_cycle * spec.clocks.l2_ratio),
         "fabric_service": _service(spec.l2.fabric_bytes_per_cycle),
         "hbm_service": _service(hbm_rate),
         "gpc_service": _service(spec.xbar.gpc_bytes_per_cycle),
         "sm_service": _service(spec.xbar.sm_bytes_per_cycle),
         "copy_service": _service(spec.fabric.sm_bytes_per_cycle),
         "store_service": _service(spec.xbar.store_bytes_per_cycle),
+        "cpc_store_service": _service(spec.xbar.cpc_store_bytes_per_cycle),
         "peer_service": np.stack(
-            [_service(spec.fabric.tpc_bytes_per_cycle * len(gpc.tpcs)) for gpc in machine.floorplan.gpcs]
+            [_service(spec.fabric.cpc_bytes_per_cycle / weight) for weight in (1.0, spec.fabric.tpc_crossing)]
         ),
+        "request_service": _subticks(spec.xbar.request_interval),
+        "acknowledge": _subticks(spec.fabric.acknowledge_interval),
     }
+
+
+def launch_ticks(tables: Tables, kind: int) -> int:
+    """Ticks from the end of the issuing instruction to the first line of a transfer."""
+    if kind == STORE:
+        return tables.store_launch
+    return tables.copy_launch if kind == COPY else tables.launch
+
+
+def first_event(tables: Tables, kinds: frozenset[int]) -> int:
+    """Ticks from an injection of these kinds to the first thing that happens inside the fabric."""
+    return min([launch_ticks(tables, kind) for kind in kinds], default=tables.launch)
 
 
 def first_news(tables: Tables) -> int:
@@ -154,7 +176,8 @@ def make_tables(machine: Machine, granular: bool = False) -> Tables:
     sms, gpcs = len(gpc_of), int(gpc_of.max()) + 1
     cpc_of = np.asarray(machine.cpc_of, dtype=np.int64)
     cpcs = int(cpc_of.max()) + 1
-    counts = (spec.l2.slices, 2, spec.hbm.channels, gpcs, sms, sms, gpcs)
+    slices = spec.l2.slices
+    counts = (slices, 2, spec.hbm.channels, gpcs, sms, sms, cpcs, slices, slices, cpcs)
     first = np.concatenate(([0], np.cumsum(counts))).tolist()
     there, back = _latency_tables(machine)
     pair = np.maximum(1, np.rint((spec.fabric.latency + machine.pair_latency) * TICKS_PER_CYCLE)).astype(
@@ -164,22 +187,24 @@ def make_tables(machine: Machine, granular: bool = False) -> Tables:
     return Tables(
         sms=sms, gpcs=gpcs, slices=spec.l2.slices, partitions=spec.l2.partitions,
         slices_per_partition=spec.l2.slices // spec.l2.partitions, channels=spec.hbm.channels,
-        cpcs=cpcs, gpc_of=gpc_of, cpc_of=cpc_of,
+        cpcs=cpcs, gpc_of=gpc_of, cpc_of=cpc_of, tpc_of=np.asarray(machine.tpc_of, dtype=np.int64),
         partition_of_gpc=np.asarray(machine.partition_of_gpc, dtype=np.int64),
         slice_server=first[0], fabric_server=first[1], hbm_server=first[2], gpc_server=first[3],
         sm_server=first[4], copy_server=first[5], peer_server=first[6],
-        servers=first[7],
+        look_up_server=first[7], write_server=first[8], store_server=first[9], servers=first[10],
         launch=to_ticks(spec.tma.launch_latency + spec.xbar.request_latency),
         line_interval=to_ticks(spec.tma.line_interval),
         box_interval=round(spec.tma.box_interval * TICKS_PER_CYCLE),
         to_slice=there, from_slice=back, fabric_latency=to_ticks(spec.l2.fabric_latency),
         to_hbm=max(1, hbm_ticks // 2), from_hbm=_from_hbm(machine, hbm_ticks // 2),
         to_sm=to_ticks(spec.xbar.response_latency), completion=to_ticks(spec.tma.completion_latency),
-        pair=pair, copy_launch=to_ticks(spec.tma.launch_latency),
+        pair=pair, copy_launch=to_ticks(spec.tma.copy_launch_latency),
+        store_launch=to_ticks(spec.tma.store_launch_latency),
         lrc_enabled=spec.lrc.enabled, lrc_entries=spec.lrc.entries, lrc_max_merged=spec.lrc.max_merged,
         granular=int(granular), port_lines=spec.xbar.port_lines,
         branch_behind_port=spec.xbar.branch_behind_port,
         cpc_lanes=spec.xbar.cpc_lanes, ingress_lines=spec.xbar.ingress_lines,
+        store_lines=spec.l2.store_lines,
         access=to_ticks(spec.l2.access_latency),
         fan_out=round(spec.lrc.fan_out_latency * TICKS_PER_CYCLE), **_services(machine),
     )  # fmt: skip

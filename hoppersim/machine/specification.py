@@ -63,6 +63,12 @@ class Tma(_Section, frozen=True):
     launch_latency: Annotated[
         float, _unit("cycle", "end of the issuing instruction to the first line request", gt=0)
     ]
+    copy_launch_latency: Annotated[
+        float, _unit("cycle", "end of the issuing instruction to the first line of a copy to a peer", gt=0)
+    ]
+    store_launch_latency: Annotated[
+        float, _unit("cycle", "end of the issuing instruction to the first line that a store reads", gt=0)
+    ]
     line_interval: Annotated[float, _unit("cycle", "between line requests of a box", gt=0)]
     box_interval: Annotated[float, _unit("cycle", "extra time of a box after its last line", ge=0)]
     descriptor_latency: Annotated[
@@ -86,9 +92,15 @@ class Xbar(_Section, frozen=True):
     """The crossbar between the GPCs and the L2 slices."""
 
     request_latency: Annotated[float, _unit("cycle", "TMA engine to the crossbar", gt=0)]
+    request_interval: Annotated[
+        float, _unit("cycle", "of an SM's way out, for each line request of its TMA engine", gt=0)
+    ]
     gpc_bytes_per_cycle: Annotated[float, _unit("B/cycle", "what one GPC takes in from the L2", gt=0)]
     sm_bytes_per_cycle: Annotated[float, _unit("B/cycle", "what one SM takes in", gt=0)]
     store_bytes_per_cycle: Annotated[float, _unit("B/cycle", "what one SM stores by TMA", gt=0)]
+    cpc_store_bytes_per_cycle: Annotated[
+        float, _unit("B/cycle", "what the SMs of a CPC store together", gt=0)
+    ]
     response_latency: Annotated[float, _unit("cycle", "GPC port to SM ingress", gt=0)]
     branch_behind_port: Annotated[
         int,
@@ -115,6 +127,11 @@ class L2(_Section, frozen=True):
     latency: Annotated[
         float, _unit("cycle", "TMA request to slice and back to the GPC port, mean, hit", gt=0)
     ]
+    look_up_interval: Annotated[
+        float, _unit("L2 cycle", "between the look-ups of a slice, whatever their bytes", gt=0)
+    ]
+    write_bytes_per_l2_cycle: Annotated[float, _unit("B/L2 cycle", "what one slice takes in", gt=0)]
+    store_lines: Annotated[int, _unit("line", "stored lines on their way to a slice", ge=1)]
     access_latency: Annotated[float, _unit("cycle", "of that, from the slice's look-up to its data", gt=0)]
     fabric_bytes_per_cycle: Annotated[float, _unit("B/cycle", "between the partitions, each way", gt=0)]
     fabric_latency: Annotated[float, _unit("cycle", "one partition to the other", gt=0)]
@@ -137,8 +154,12 @@ class ClusterFabric(_Section, frozen=True):
         float, _unit("cycle", "between the remote barrier operations that one SM takes in", ge=0)
     ]
     sm_bytes_per_cycle: Annotated[float, _unit("B/cycle", "what one SM sends", gt=0)]
-    tpc_bytes_per_cycle: Annotated[
-        float, _unit("B/cycle", "what a GPC carries between its SMs, for each of its TPCs", gt=0)
+    cpc_bytes_per_cycle: Annotated[float, _unit("B/cycle", "what the SMs of a CPC send together", gt=0)]
+    tpc_crossing: Annotated[
+        float, _unit("ratio", "what a byte that leaves its TPC takes of that, one that stays takes 1", ge=1)
+    ]
+    acknowledge_interval: Annotated[
+        float, _unit("cycle", "of an SM's way out, for each line that it takes in from a peer", gt=0)
     ]
 
 

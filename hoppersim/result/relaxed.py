@@ -71,12 +71,12 @@ class Group(NamedTuple):
 
 BANDWIDTHS = (
     Knob("TMA engine", TWICE, {"tma.line_interval": 0.5, "tma.box_interval": 0.5}),
-    Knob("L2 slice", TWICE, {"l2.slice_bytes_per_l2_cycle": 2.0}),
+    Knob("L2 slice", TWICE, {"l2.slice_bytes_per_l2_cycle": 2.0, "l2.look_up_interval": 0.5}),
     Knob("L2 partition fabric", TWICE, {"l2.fabric_bytes_per_cycle": 2.0}),
     Knob("HBM", TWICE, {"hbm.bytes_per_second": 2.0}),
     Knob("GPC port", TWICE, {"xbar.gpc_bytes_per_cycle": 2.0}),
     Knob("SM ingress", TWICE, {"xbar.sm_bytes_per_cycle": 2.0}),
-    Knob("SM-to-SM port", TWICE, {"fabric.sm_bytes_per_cycle": 2.0, "fabric.tpc_bytes_per_cycle": 2.0}),
+    Knob("SM-to-SM port", TWICE, {"fabric.sm_bytes_per_cycle": 2.0, "fabric.cpc_bytes_per_cycle": 2.0}),
 )
 """Bandwidths by the names of resources (see `hoppersim.result.limiter`)."""
 L2_LATENCY = Knob(

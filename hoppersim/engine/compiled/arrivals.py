@@ -41,6 +41,8 @@ def enter(t, s, p, now):
     r = packet.record
     leave = serve(s, t.sm_server + sm, now, t.sm_service[packet.sectors])
     kind = s.records[r, c.R_KIND]
+    if kind == COPY:
+        serve(s, t.copy_server + sm, now, t.acknowledge)
     s.count[c.N_DSMEM_IN if kind == COPY else c.N_LOADED, sm] += packet.data
     if kind != COPY:
         s.count[c.N_MULTICAST_BYTES if kind == MULTICAST else c.N_SELF, sm] += packet.sectors * SECTOR_BYTES

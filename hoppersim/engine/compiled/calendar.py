@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from hoppersim.blocks.addresses import LINES_PER_PAGE_BITS, mix
-from hoppersim.blocks.tma import bytes_in_line, sectors_in_line
+from hoppersim.blocks.tma import piece_end, sectors_between
 from hoppersim.engine.compiled import columns as c
 from hoppersim.engine.compiled.inlined import inlined
 from hoppersim.engine.compiled.prefetch import prefetch
@@ -117,24 +117,25 @@ def serve(s, server, now, service):
 
 @inlined
 def walk(s, r, p):
-    """Put the next line of a record into packet `p`; return whether it was the last."""
+    """Put the next piece of a record into packet `p`; return whether it was the last."""
     rec = s.records[r]
     address = rec[c.R_ADDRESS]
     row_bytes = rec[c.R_BYTES_ROW]
-    line = rec[c.R_LINE]
-    s.packets[p].line = line
-    s.packets[p].sectors = sectors_in_line(address, row_bytes, line)
-    s.packets[p].data = bytes_in_line(address, row_bytes, line)
+    at = rec[c.R_AT]
+    end = piece_end(address, row_bytes, at)
+    s.packets[p].line = at // LINE_BYTES
+    s.packets[p].sectors = sectors_between(at, end)
+    s.packets[p].data = end - at
     s.packets[p].record = r
     s.packets[p].sm = rec[c.R_SM]
-    if line < (address + row_bytes - 1) // LINE_BYTES:
-        rec[c.R_LINE] = line + 1
+    if end < address + row_bytes:
+        rec[c.R_AT] = end
         return False
     for axis in range(4):
         rec[c.R_INDEX + axis] += 1
         rec[c.R_ADDRESS] += rec[c.R_STRIDE + axis]
         if rec[c.R_INDEX + axis] < rec[c.R_COUNT + axis]:
-            rec[c.R_LINE] = rec[c.R_ADDRESS] // LINE_BYTES
+            rec[c.R_AT] = rec[c.R_ADDRESS]
             return False
         rec[c.R_ADDRESS] -= rec[c.R_COUNT + axis] * rec[c.R_STRIDE + axis]
         rec[c.R_INDEX + axis] = 0

@@ -37,9 +37,9 @@ assert PACKET.itemsize == 64
 # what `advance` returns
 DONE, NEED_PACKETS, LOG_FULL = range(3)
 # packet kinds: the event that comes next
-REQUEST, SLICE, HOME, HBM, FILL, RETURN, OUT, INGRESS, FAN_OUT, ROOM, SEND, WRITE = range(12)
+REQUEST, SLICE, HOME, HBM, FILL, RETURN, OUT, INGRESS, FAN_OUT, ROOM, SEND, WRITE, WRITTEN = range(13)
 # record columns: next in queue, kind, source, box walk, bookkeeping
-R_NEXT, R_KIND, R_SM, R_ADDRESS, R_BYTES_ROW, R_LINE = range(6)
+R_NEXT, R_KIND, R_SM, R_ADDRESS, R_BYTES_ROW, R_AT = range(6)
 R_COUNT, R_STRIDE, R_INDEX = 6, 10, 14  # four columns each
 R_BYTES, R_DESTINATIONS, R_ALIVE, R_START = range(18, 22)
 RECORD_COLUMNS = 24
@@ -50,5 +50,5 @@ NOW, ACTIVE, FREE_PACKET, FREE_RECORD, PACKETS_LEFT, RECORDS_LEFT, LOG_COUNT, LI
 SCALARS = 10
 # counters: row numbers of `count`, in the order of `hoppersim.engine.output.COUNTER_NAMES`
 (N_LINES, N_MULTICAST, N_SELF, N_MULTICAST_BYTES, N_DSMEM_IN, N_DSMEM_OUT, N_LRC, N_LRC_OUT, N_LRC_MERGED,
- N_GPC, N_DELIVERED, N_SECTORS, N_HITS, N_MISSES, N_FABRIC, N_HBM, N_LOADED) = range(17)  # fmt: skip
-COUNTERS = 17
+ N_GPC, N_DELIVERED, N_SECTORS, N_HITS, N_MISSES, N_FABRIC, N_HBM, N_LOADED, N_HBM_WRITTEN) = range(18)  # fmt: skip
+COUNTERS = 18

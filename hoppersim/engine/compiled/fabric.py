@@ -21,9 +21,9 @@ from numpy.typing import NDArray
 
 from hoppersim.engine.compiled import columns as c
 from hoppersim.engine.compiled.state import grow, make_state
-from hoppersim.engine.interface import COPY, DEFAULT_MEMORY_LINES, STORE, LogEntry, Transfer
+from hoppersim.engine.interface import DEFAULT_MEMORY_LINES, KINDS, LogEntry, Transfer
 from hoppersim.engine.output import COUNTER_NAMES
-from hoppersim.engine.tables import SUBTICKS, Tables, first_news, make_tables
+from hoppersim.engine.tables import SUBTICKS, Tables, first_event, first_news, launch_ticks, make_tables
 from hoppersim.errors import InternalError
 from hoppersim.machine import Machine
 
@@ -105,13 +105,19 @@ class CompiledFabric:
         Log the bytes of every line (see `make_tables`).
     memory_lines
         Lines of the address space; no transfer may reach beyond.
+    kinds
+        Kinds of transfers that may come: the sooner they start, the smaller the steps of the fabric.
     """
 
     def __init__(
-        self, machine: Machine, granular: bool = False, memory_lines: int = DEFAULT_MEMORY_LINES
+        self,
+        machine: Machine,
+        granular: bool = False,
+        memory_lines: int = DEFAULT_MEMORY_LINES,
+        kinds: frozenset[int] = KINDS,
     ) -> None:
         self.tables: Tables = make_tables(machine, granular)
-        self.lookahead = min(self.tables.launch, self.tables.copy_launch)
+        self.lookahead = first_event(self.tables, kinds)
         self.latest_unknown = first_news(self.tables)
         self._state = make_state(machine, self.tables, memory_lines)
         self._kernel = load_kernel()
@@ -137,8 +143,7 @@ class CompiledFabric:
 
     def _write(self, transfer: Transfer, values: list[int]) -> None:
         """Append a transfer as the kernel's `inject` reads it."""
-        launch = self.tables.copy_launch if transfer.kind in (COPY, STORE) else self.tables.launch
-        start = transfer.tick + launch
+        start = transfer.tick + launch_ticks(self.tables, transfer.kind)
         if start < self._state.scalars[c.NOW]:
             raise InternalError(f"a transfer at tick {transfer.tick} comes after the fabric passed {start}")
         count = len(transfer.destinations)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from hoppersim.blocks.addresses import slice_in_partition
 from hoppersim.blocks.l2 import install
-from hoppersim.blocks.tma import lines_of_row
+from hoppersim.blocks.tma import pieces_of_row
 from hoppersim.engine.compiled import arrivals, copies, exits, misses, requests
 from hoppersim.engine.compiled import columns as c
 from hoppersim.engine.compiled.calendar import look_ahead, open_bucket, schedule, take_packet
@@ -41,8 +41,10 @@ def _dispatch(t, s, p, now):
         misses.at_return(t, s, p, now)
     elif kind == c.SEND:
         copies.send(t, s, p, now)
-    else:
+    elif kind == c.WRITE:
         copies.at_write(t, s, p, now)
+    else:
+        copies.at_written(t, s, p, now)
 
 
 def advance(t, s, horizon, lookahead):
@@ -103,8 +105,8 @@ def inject(t, s, values):
             rec[column] = values[at + column]
         at += c.RECORD_COLUMNS
         rec[c.R_NEXT] = -1
-        rec[c.R_LINE] = rec[c.R_ADDRESS] // LINE_BYTES
-        lines = _lines_of_record(rec)
+        rec[c.R_AT] = rec[c.R_ADDRESS]
+        lines = _pieces_of_record(rec)
         for slot in range(rec[c.R_DESTINATIONS]):
             reach = s.destinations[r, slot]
             reach[c.D_SM] = values[at]
@@ -117,7 +119,7 @@ def inject(t, s, values):
 
 
 @inlined
-def _lines_of_record(rec):
+def _pieces_of_record(rec):
     total = 0
     for i3 in range(rec[c.R_COUNT + 3]):
         for i2 in range(rec[c.R_COUNT + 2]):
@@ -125,7 +127,7 @@ def _lines_of_record(rec):
                 base = rec[c.R_ADDRESS] + i3 * rec[c.R_STRIDE + 3] + i2 * rec[c.R_STRIDE + 2]
                 for i0 in range(rec[c.R_COUNT]):
                     row = base + i1 * rec[c.R_STRIDE + 1] + i0 * rec[c.R_STRIDE]
-                    total += lines_of_row(row, rec[c.R_BYTES_ROW])
+                    total += pieces_of_row(row, rec[c.R_BYTES_ROW])
     return total
 
 

@@ -6,11 +6,21 @@ from hoppersim.blocks.addresses import slice_in_partition
 from hoppersim.blocks.l2 import look_up
 from hoppersim.blocks.lrc import may_merge, may_open
 from hoppersim.engine.compiled import columns as c
-from hoppersim.engine.compiled.calendar import find, link, next_record, schedule, take_packet, walk
+from hoppersim.engine.compiled.calendar import (
+    find,
+    link,
+    next_record,
+    schedule,
+    serve,
+    take_packet,
+    walk,
+    whole_tick,
+)
 from hoppersim.engine.compiled.exits import close_entry, respond
 from hoppersim.engine.compiled.inlined import inlined
 from hoppersim.engine.compiled.misses import ask_hbm, home_slice, open_miss
 from hoppersim.engine.interface import LOAD, MULTICAST
+from hoppersim.engine.tables import SUBTICK_BITS
 
 
 @inlined
@@ -26,13 +36,17 @@ def request(t, s, engine, now):
     s.scalars[c.LINES] += 1
     s.count[c.N_LINES, sm] += 1
     s.count[c.N_MULTICAST, sm] += s.records[packet.record, c.R_KIND] == MULTICAST
+    start = max(now << SUBTICK_BITS, s.free_at[t.copy_server + sm])
+    s.free_at[t.copy_server + sm] = start + t.request_service
+    leave = whole_tick(start)
+    ready = max(now + t.line_interval, leave)
     first = t.partition_of_gpc[t.gpc_of[sm]] * t.slices_per_partition
     packet.piece = first + slice_in_partition(packet.line, t.slices_per_partition)
-    schedule(s, p, now + t.to_slice[sm, packet.piece], sm, c.SLICE)
+    schedule(s, p, leave + t.to_slice[sm, packet.piece], sm, c.SLICE)
     if last:
-        next_record(t, s, sm, engine, now + t.line_interval + t.box_interval)
+        next_record(t, s, sm, engine, ready + t.box_interval)
     else:
-        schedule(s, engine, now + t.line_interval, sm, c.REQUEST)
+        schedule(s, engine, ready, sm, c.REQUEST)
 
 
 @inlined
@@ -78,6 +92,7 @@ def reads_already(s, entry, sm):
 def look_up_line(t, s, p, piece, now, counted):
     """The line is looked up in the slice; what it does not hold is fetched from its home."""
     line = s.packets[p].line
+    now = serve(s, t.look_up_server + piece, now, t.look_up_service)
     s.count[c.N_SECTORS, piece] += counted
     if look_up(s.present, piece // t.slices_per_partition, line):
         s.count[c.N_HITS, piece] += counted

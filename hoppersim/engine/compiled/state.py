@@ -47,6 +47,9 @@ class State(NamedTuple):
     slice_tail: Indices
     cpc_head: Indices
     touched: Indices
+    store_count: Indices
+    store_head: Indices
+    store_tail: Indices
     lane_head: Indices
     lane_tail: Indices
     lane_next: Indices
@@ -81,6 +84,9 @@ def make_state(
         slice_tail=_none(tables.slices),
         cpc_head=_none(tables.cpcs),
         touched=np.zeros(tables.cpcs, dtype=np.int32),
+        store_count=np.zeros(tables.slices, dtype=np.int32),
+        store_head=_none(tables.slices),
+        store_tail=_none(tables.slices),
         lane_head=_none(tables.cpcs * tables.cpc_lanes),
         lane_tail=_none(tables.cpcs * tables.cpc_lanes),
         lane_next=_none(tables.cpcs * tables.cpc_lanes),
