@@ -3,10 +3,10 @@
 Models: pages of 4 KB alternate between the two partitions by an exclusive-or of page-number bits (published
 for one H100 PCIe part, the best public figure). Inside a partition a kilobyte lies in two slices, whose
 pairs of lines alternate (latencies of 256 neighbouring lines from every SM, docs/probe.md). The first
-halves of as many kilobytes as there are slices lie in as many slices, and then begin anew at a random one;
-so do the second halves, in other steps. One tile of 8, 12, 24 or 32 KB that the whole chip reads by
-multicast gets 16, 25, 45 and 44 % of the L2's rate: its fullest slice holds two, two, two and three halves
-of four lines; independent draws would give two, three, four and five. A page of 4 KB lies in one channel,
+halves of eight kilobytes lie in eight slices, and then begin anew at a random one; so do the second halves,
+in other steps. One tile of 8, 12, 24 or 32 KB that the whole chip reads by multicast gets 16, 25, 45 and
+44 % of the L2's rate: its fullest slice holds two, two, two and three halves of four lines; independent
+draws would give two, three, four and five, longer runs without a repeat too even a load of the slices. A page of 4 KB lies in one channel,
 drawn by a hash: so few bytes in flight leave channels idle, as measured, where lines spread one by one
 would not.
 
@@ -19,6 +19,7 @@ from numba.extending import register_jitable
 
 LINES_PER_PAGE_BITS = 5
 LINES_PER_BLOCK_BITS = 3
+BLOCKS_PER_TURN = 8
 STEP, OTHER_STEP = 17, 13
 _MIX_1 = 0x2C1B3C6D
 _MIX_2 = 0x297A2D39
@@ -48,9 +49,9 @@ def home_partition(line: int, partitions: int) -> int:
 def slice_in_partition(line: int, slices: int) -> int:
     """Slice of a partition that holds the line, as home or as a local copy."""
     block, half = line >> LINES_PER_BLOCK_BITS, line >> 1 & 1
-    turn = block // slices
+    turn = block // BLOCKS_PER_TURN
     step = (STEP if slices % STEP else OTHER_STEP) if half else 1
-    return (block % slices * step + mix(2 * turn + half)) % slices
+    return (block % BLOCKS_PER_TURN * step + mix(2 * turn + half)) % slices
 
 
 @register_jitable

@@ -87,11 +87,10 @@ class ReferenceFabric(Arrivals):
             box = make_box(transfer)
             load = transfer.kind in (LOAD, MULTICAST)
             queue = transfer.sm if load else t.sms + transfer.sm
-            start = transfer.tick + launch_ticks(t, transfer.kind)
             waiting = self._queues.setdefault(queue, deque())
             waiting.append(box)
             if len(waiting) == 1:
-                self._hop(max(start, self._ready.get(queue, 0)), queue, self._engine(queue, box, 0))
+                self._start(queue, box, self._ready.get(queue, 0))
 
     def advance(self, horizon: int) -> list[LogEntry]:
         """Process all events before `horizon`, but stop `lookahead` after the first entry that it returns."""
@@ -129,7 +128,8 @@ class ReferenceFabric(Arrivals):
             if queue < t.sms:
                 go_on(self._set_out(line, now))
             elif box.transfer.kind == COPY:
-                go_on(self._send(line, now))
+                last = position + 1 == len(box.lines)
+                go_on(max(self._send(line, now), box.start + t.copy_interval if last else 0))
             else:
                 self._store(line, now, go_on)
 
@@ -146,10 +146,13 @@ class ReferenceFabric(Arrivals):
         waiting.popleft()
         self._ready[queue] = ready
         if waiting:
-            t = self.tables
-            transfer = waiting[0].transfer
-            start = transfer.tick + launch_ticks(t, transfer.kind)
-            self._hop(max(ready, start), queue, self._engine(queue, waiting[0], 0))
+            self._start(queue, waiting[0], ready)
+
+    def _start(self, queue: int, box: Box, ready: int) -> None:
+        """Let the engine of a queue begin a box as soon as it is ready and the box is there."""
+        transfer = box.transfer
+        box.start = max(ready, transfer.tick + launch_ticks(self.tables, transfer.kind))
+        self._hop(box.start, queue, self._engine(queue, box, 0))
 
     def _send(self, line: Line, now: int) -> int:
         t, sm, to = self.tables, line.sm, line.box.transfer.destinations[0].sm

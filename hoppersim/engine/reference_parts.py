@@ -22,6 +22,7 @@ class Box:
     transfer: Transfer
     lines: list[tuple[int, int, int]]
     waiting: list[int] = field(default_factory=list)
+    start: int = 0
     owed: list[int] = field(default_factory=list)
 
 
@@ -44,7 +45,7 @@ class Line:
 def make_box(transfer: Transfer) -> Box:
     """Take up a transfer: nothing of it has reached any destination."""
     lines, receivers = list(box_walk(transfer)), len(transfer.destinations)
-    return Box(transfer, lines, [len(lines)] * receivers, [transfer.bytes] * receivers)
+    return Box(transfer, lines, [len(lines)] * receivers, owed=[transfer.bytes] * receivers)
 
 
 def box_walk(transfer: Transfer) -> Iterator[tuple[int, int, int]]:

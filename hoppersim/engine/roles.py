@@ -71,6 +71,7 @@ class RoleRun:
         self.debt = 0
         self.loops: dict[str, int] = {}
         self.enclosing: list[For] = []
+        self.before: Operation | None = None
         self.waiting: tuple[Operation, str, int, int] | None = None
         self.finished = False
         self.groups: list[int] = []
@@ -118,7 +119,10 @@ class RoleRun:
     def bind_body(self, loop: For) -> list[Step]:
         """Turn the body of a loop into steps."""
         self.enclosing.append(loop)
-        steps = [self._bind(self, operation) for operation in loop.body]
+        steps = []
+        for before, operation in zip((None, *loop.body), loop.body, strict=False):
+            self.before = before
+            steps.append(self._bind(self, operation))
         self.enclosing.pop()
         return steps
 

@@ -182,6 +182,8 @@ def _bind_local_read(run: RoleRun, operation: op.LocalRead) -> Step:
 
 def _bind_compute(run: RoleRun, operation: op.Compute) -> Step:
     cycles, issue = run.value(operation.cycles), run.cost(operation, "issue")
+    if isinstance(run.before, op.TmaLoad | op.BulkCopy):
+        issue += run.cost(operation, "after_tma")
 
     def step() -> None:
         run.debt += cycles() * TICKS_PER_CYCLE + issue

@@ -60,6 +60,7 @@ class Tables(NamedTuple):
     completion: int
     pair: Ints
     copy_launch: int
+    copy_interval: int
     store_launch: int
     # services, subticks, indexed by sectors
     slice_service: Ints
@@ -199,6 +200,7 @@ def make_tables(machine: Machine, granular: bool = False) -> Tables:
         to_hbm=max(1, hbm_ticks // 2), from_hbm=_from_hbm(machine, hbm_ticks // 2),
         to_sm=to_ticks(spec.xbar.response_latency), completion=to_ticks(spec.tma.completion_latency),
         pair=pair, copy_launch=to_ticks(spec.tma.copy_launch_latency),
+        copy_interval=round(spec.tma.copy_interval * TICKS_PER_CYCLE),
         store_launch=to_ticks(spec.tma.store_launch_latency),
         lrc_enabled=spec.lrc.enabled, lrc_entries=spec.lrc.entries, lrc_max_merged=spec.lrc.max_merged,
         granular=int(granular), port_lines=spec.xbar.port_lines,

@@ -66,6 +66,7 @@ class Tma(_Section, frozen=True):
     copy_launch_latency: Annotated[
         float, _unit("cycle", "end of the issuing instruction to the first line of a copy to a peer", gt=0)
     ]
+    copy_interval: Annotated[float, _unit("cycle", "between the starts of copies to peers", ge=0)]
     store_launch_latency: Annotated[
         float, _unit("cycle", "end of the issuing instruction to the first line that a store reads", gt=0)
     ]

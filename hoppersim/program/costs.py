@@ -3,6 +3,7 @@
 A key names the operation, the width of the role and the form: ``arrive.lane.remote.cluster.issue``.
 `issue` is the time that the thread is busy, `effect` the time from then until others can see it,
 `next` what each further one of an unrolled loop takes, `start` what such a loop takes beside them,
+`after_tma` what a timed spin takes longer right after a load or copy was issued,
 `hit` a wait that finds its phase complete, `wake` the time from the flip until the waiter goes on.
 """
 
@@ -69,7 +70,7 @@ def all_keys() -> tuple[str, ...]:
         ]
         keys += [f"{name}.{width}.issue" for name in ("remote_ld", "remote_st", "local_read")]
         keys += [f"{name}.{width}.next" for name in ("remote_ld", "remote_st", "st_async")]
-        keys += [f"st_async.{width}.start"]
+        keys += [f"st_async.{width}.start", f"compute.{width}.after_tma"]
     keys += [
         f"sync.{scope}.{form}.issue" for scope in ("warp", "role", "cta") for form in ("acq_rel", "relaxed")
     ]

@@ -152,8 +152,15 @@ def next_record(t, s, queue, p, ready):
         s.queue_tail[queue] = -1
         drop_packet(s, p)
     else:
-        kind = c.REQUEST if queue < t.sms else c.SEND
-        schedule(s, p, max(ready, s.records[head, c.R_START]), queue, kind)
+        start_record(t, s, p, queue, head, ready)
+
+
+@inlined
+def start_record(t, s, p, queue, r, ready):
+    """Let an engine begin a record as soon as it is ready and the record is there."""
+    start = max(ready, s.records[r, c.R_START])
+    s.records[r, c.R_START] = start
+    schedule(s, p, start, queue, c.REQUEST if queue < t.sms else c.SEND)
 
 
 @inlined

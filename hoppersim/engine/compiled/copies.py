@@ -43,7 +43,7 @@ def send(t, s, engine, now):
         packet.piece = 0
         packet.sm = to
         schedule(s, p, passed + t.pair[sm, to], t.copy_server + sm, c.INGRESS)
-        go_on(t, s, engine, last, leave)
+        go_on(t, s, engine, last, max(leave, s.records[r, c.R_START] + t.copy_interval) if last else leave)
         return
     written = written_sectors(packet.sectors, packet.data)
     passed = serve(s, t.store_server + t.cpc_of[sm], now, t.cpc_store_service[written])

@@ -7,10 +7,9 @@ from hoppersim.blocks.l2 import install
 from hoppersim.blocks.tma import pieces_of_row
 from hoppersim.engine.compiled import arrivals, copies, exits, misses, requests
 from hoppersim.engine.compiled import columns as c
-from hoppersim.engine.compiled.calendar import look_ahead, open_bucket, schedule, take_packet
+from hoppersim.engine.compiled.calendar import look_ahead, open_bucket, start_record, take_packet
 from hoppersim.engine.compiled.inlined import inlined
 from hoppersim.engine.interface import LOAD, MULTICAST
-from hoppersim.units import LINE_BYTES
 
 PACKET_MARGIN = 64
 LOG_MARGIN = 64
@@ -141,8 +140,7 @@ def _enqueue(t, s, r, queue):
     s.queue_head[queue] = r
     engine = take_packet(s)
     s.packets[engine].sm = s.records[r, c.R_SM]
-    start = max(s.records[r, c.R_START], s.queue_ready[queue])
-    schedule(s, engine, start, queue, c.REQUEST if queue < t.sms else c.SEND)
+    start_record(t, s, engine, queue, r, s.queue_ready[queue])
 
 
 def warm(t, s, first, last):
