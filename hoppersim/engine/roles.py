@@ -72,6 +72,7 @@ class RoleRun:
         self.loops: dict[str, int] = {}
         self.enclosing: list[For] = []
         self.waiting: tuple[Operation, str, int, int] | None = None
+        self.since = 0  # tick at which the thread came to its last wait
         self.finished = False
         self.groups: list[int] = []
         self._rings: dict[int, Ring] = {}

@@ -126,7 +126,7 @@ def simulate_raw(  # noqa: PLR0913, PLR0917 - the one place where all that a run
     found = findings.all()
     return RunOutput(
         ctas=tuple(_cta_run(cta) for cta in ctas),
-        ticks=max([int(clockwork.env.now) if hung else 0, *(cta.end for cta in ctas)]),
+        ticks=max([_last_progress(clockwork, runs) if hung else 0, *(cta.end for cta in ctas)]),
         counters=carrier.counters(),
         lines=carrier.lines,
         wall_seconds=perf_counter() - began,
@@ -181,6 +181,11 @@ def _run(clockwork: Clockwork, processes: list[simpy.Process], max_cycles: float
     return False
 
 
+def _last_progress(clockwork: Clockwork, runs: list[FlowRun]) -> int:
+    """Give the tick at which the last role came to the wait that it does not get past."""
+    return max([int(clockwork.env.now), *(role.since for run in runs for role in run.roles)])
+
+
 def _cta_run(cta: Cta) -> CtaRun:
-    stamps = tuple(sorted(cta.stamps, key=lambda stamp: stamp[2]))
+    stamps = tuple(sorted(cta.stamps, key=lambda stamp: (stamp[2], stamp[0])))
     return CtaRun(cta.flow.index, cta.cluster, cta.rank, cta.sm, cta.start, cta.end, stamps)
