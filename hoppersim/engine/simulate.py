@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import gc
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import replace
 from functools import partial
 from time import perf_counter
@@ -27,6 +30,8 @@ from hoppersim.program.work import Work
 from hoppersim.units import LINE_BYTES, TICKS_PER_CYCLE
 
 FOREVER = float("inf")
+FEW_COLLECTIONS = 100_000
+"""New objects between two looks for garbage while a simulation runs."""
 FABRICS = ("compiled", "reference")
 
 
@@ -117,7 +122,8 @@ def simulate_raw(  # noqa: PLR0913, PLR0917 - the one place where all that a run
     for extra in extras:
         extra(Guest(machine, clockwork, addresses))
     processes = [clockwork.env.process(process) for run in runs for process in run.start()]
-    hung = _run(clockwork, processes, max_cycles)
+    with _rare_collections():
+        hung = _run(clockwork, processes, max_cycles)
     if hung and not carrier.idle:
         raise InternalError("the fabric stopped while lines were under way")
     clockwork.drain()
@@ -179,6 +185,17 @@ def _run(clockwork: Clockwork, processes: list[simpy.Process], max_cycles: float
     except simpy.core.EmptySchedule:
         return True
     return False
+
+
+@contextmanager
+def _rare_collections() -> Iterator[None]:
+    """Let Python look for cyclic garbage rarely: a run makes hardly any, and keeps much to walk."""
+    before = gc.get_threshold()
+    gc.set_threshold(FEW_COLLECTIONS, *before[1:])
+    try:
+        yield
+    finally:
+        gc.set_threshold(*before)
 
 
 def _last_progress(clockwork: Clockwork, runs: list[FlowRun]) -> int:
