@@ -73,6 +73,7 @@ class RoleRun:
         self.enclosing: list[For] = []
         self.before: Operation | None = None
         self.waiting: tuple[Operation, str, int, int] | None = None
+        self.since = 0  # tick at which the thread came to its last wait
         self.finished = False
         self.groups: list[int] = []
         self._rings: dict[int, Ring] = {}

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import gc
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import replace
 from functools import partial
 from time import perf_counter
@@ -29,6 +32,8 @@ from hoppersim.program.work import Work
 from hoppersim.units import LINE_BYTES, TICKS_PER_CYCLE
 
 FOREVER = float("inf")
+FEW_COLLECTIONS = 100_000
+"""New objects between two looks for garbage while a simulation runs."""
 FABRICS = ("compiled", "reference")
 
 
@@ -126,7 +131,8 @@ def simulate_raw(  # noqa: PLR0913, PLR0917 - the one place where all that a run
     for extra in extras:
         extra(Guest(machine, clockwork, addresses))
     processes = [clockwork.env.process(process) for run in runs for process in run.start()]
-    hung = _run(clockwork, processes, max_cycles)
+    with _rare_collections():
+        hung = _run(clockwork, processes, max_cycles)
     if hung and not carrier.idle:
         raise InternalError("the fabric stopped while lines were under way")
     clockwork.drain()
@@ -135,7 +141,7 @@ def simulate_raw(  # noqa: PLR0913, PLR0917 - the one place where all that a run
     found = findings.all()
     return RunOutput(
         ctas=tuple(_cta_run(cta) for cta in ctas),
-        ticks=max([int(clockwork.env.now) if hung else 0, *(cta.end for cta in ctas)]),
+        ticks=max([_last_progress(clockwork, runs) if hung else 0, *(cta.end for cta in ctas)]),
         counters=carrier.counters(),
         lines=carrier.lines,
         wall_seconds=perf_counter() - began,
@@ -198,6 +204,22 @@ def _run(clockwork: Clockwork, processes: list[simpy.Process], max_cycles: float
     return False
 
 
+@contextmanager
+def _rare_collections() -> Iterator[None]:
+    """Let Python look for cyclic garbage rarely: a run makes hardly any, and keeps much to walk."""
+    before = gc.get_threshold()
+    gc.set_threshold(FEW_COLLECTIONS, *before[1:])
+    try:
+        yield
+    finally:
+        gc.set_threshold(*before)
+
+
+def _last_progress(clockwork: Clockwork, runs: list[FlowRun]) -> int:
+    """Give the tick at which the last role came to the wait that it does not get past."""
+    return max([int(clockwork.env.now), *(role.since for run in runs for role in run.roles)])
+
+
 def _cta_run(cta: Cta) -> CtaRun:
-    stamps = tuple(sorted(cta.stamps, key=lambda stamp: stamp[2]))
+    stamps = tuple(sorted(cta.stamps, key=lambda stamp: (stamp[2], stamp[0])))
     return CtaRun(cta.flow.index, cta.cluster, cta.rank, cta.sm, cta.start, cta.end, stamps)

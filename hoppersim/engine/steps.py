@@ -54,29 +54,41 @@ def bind_wait(run: RoleRun, operation: op.Wait, notice: Callable[[int, int], Non
     stage, numbers = run.stage_of(stages), run.cta.barriers[operation.barrier]
     parity = _parity(run, operation, stages)
     hit, wake = max(1, run.cost(operation, "hit")), max(1, run.cost(operation, "wake"))
-    clockwork, polls = run.clockwork, operation.form != "try"
-
-    def at_once(_: int) -> int:
-        return wake
+    clockwork, env, polls = run.clockwork, run.env, operation.form != "try"
 
     def step() -> Waiting:
-        if run.debt:
-            yield run.settle()
         number, phase = numbers[stage()], parity()
-        if clockwork.passed(number, phase):
-            run.debt += hit
-            if notice is not None:
-                notice(number, phase)
-            return
-        run.waiting = (operation, operation.barrier, stage(), phase)
-        since = run.time
-        delay = (lambda flip: hit - (flip - since) % hit + wake) if polls else at_once
-        yield clockwork.wait(number, delay)
-        run.waiting = None
+        while True:
+            since = run.time
+            if not clockwork.passed(number, phase):
+                run.waiting, run.since, run.debt = (operation, operation.barrier, stage(), phase), since, 0
+                yield clockwork.wait(number, _until(since, hit if polls else 0, wake))
+                run.waiting = None
+                if env.now > since:
+                    break
+            elif run.debt:  # it may flip again before the thread comes
+                yield run.settle()
+            else:
+                run.debt = hit
+                break
         if notice is not None:
             notice(number, phase)
 
     return True, step
+
+
+def _until(since: int, poll: int, wake: int) -> Callable[[int], int]:
+    """Give the ticks from a flip until the wait returns, of a thread that asks from a tick on.
+
+    It then goes on if it found the flip there, or else wakes up: after its last poll, if it polls.
+    """
+
+    def delay(flip: int) -> int:
+        if flip <= since:
+            return since - flip
+        return (poll - (flip - since) % poll if poll else 0) + wake
+
+    return delay
 
 
 def _parity(run: RoleRun, operation: op.Wait, stages: int) -> Callable[[], int]:

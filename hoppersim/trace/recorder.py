@@ -144,11 +144,16 @@ class Recorder:
             self.posts.append(Post(tick, barrier, arrivals, data, act))
 
     def note_look(self, barrier: int, phase: int, *, passed: bool) -> None:
-        """Note that an operation waits for a phase of a barrier, or found it completed."""
-        if self._acting is not None:
-            self._touch(self._acting, barrier)
-            self._acting.phase = phase
-            self._acting.blocked |= not passed
+        """Note that an operation waits for a phase of a barrier, or found it completed.
+
+        The last look at a phase counts: an earlier one was made before the thread came.
+        """
+        act = self._acting
+        if act is not None:
+            again = (act.barrier, act.phase) == (barrier, phase)
+            self._touch(act, barrier)
+            act.phase = phase
+            act.blocked = not passed or (act.blocked and not again)
 
     def note_transfer(self, transfer: Transfer) -> None:
         """Note a transfer that an operation issues."""
