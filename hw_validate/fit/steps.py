@@ -68,16 +68,11 @@ STEPS: tuple[Step, ...] = (
         (Parameter(("xbar.port_lines",), 16, 20000, 0.25),),
         (Probe({"experiment": "private_chip", "count": (5, 6, 8, 10, 12, 14, 16)}),),
     ),
-    LeastSquares(
-        "window", "how long the coalescer lets others join, from readers of one tile that start apart",
-        (Parameter(("l2.access_latency",), 1, 400, 0.25),),
-        (Probe({"experiment": "skew", "where": "chip", "stages": 4}),),
-    ),
     Scan(
         "lanes", "lanes in front of a CPC and lines that wait at an SM, from clusters of 2 and 4 in one GPC",
-        (Values("xbar.cpc_lanes", (4, 6, 8, 12, 16)), Values("xbar.ingress_lines", (1, 2, 4))),
+        (Values("xbar.cpc_lanes", (2, 3, 4, 6, 8, 12)), Values("xbar.ingress_lines", (1, 2, 4, 8))),
         (Probe({"experiment": "fan_out_gpc", "case.mode": ("multicast", "multicast_slices"),
-                "case.rows": 256, "count": (8, 12, 16)}, 10),),
+                "case.rows": (128, 256), "count": (8, 12, 16)}, 8),),
     ),
     LeastSquares(
         "fan_out", "what a response to several SMs takes longer, from multicast with few boxes in flight",
