@@ -20,8 +20,9 @@ from hoppersim.dataset import (
 )
 from hoppersim.errors import EXIT_TOLERANCE, InputError
 from hoppersim.result.export import write_text
+from hoppersim.result.sources import sources_hash
 from hw_validate import compare_store as store
-from hw_validate.bench import Bench, Request, machine_for, model_hash
+from hw_validate.bench import Bench, Request, machine_for
 from hw_validate.compare import Item, Pair, read_rows, read_works, row_items, score
 from hw_validate.compare_ablation import ABLATIONS, Ablated, ablate
 from hw_validate.compare_csv import read_csv
@@ -98,7 +99,7 @@ def compare_dataset(wanted: Wanted, selection: str, only: str, run: str, *, writ
     latencies = {} if only or run else _latencies(dataset, wanted.request, items)
     found = _compared(wanted, items, latencies)
     folder, request = dataset_folder(), wanted.request
-    key = (request.preset, machine_for(request).hash, model_hash())
+    key = (request.preset, machine_for(request).hash, sources_hash())
     summary = error_summary()
     looked = store.log_look(summary, found.pairs, key)
     if write:

@@ -129,7 +129,7 @@ def test_a_process_that_began_with_other_sources_refuses(monkeypatch) -> None:
     running.start_worker(machine, "other sources")
     with pytest.raises(InputError, match="run again"):
         running.simulate_at(machine, work)
-    running.start_worker(machine, running.model_hash())
+    running.start_worker(machine, running.sources_hash())
     assert running.simulate_at(machine, work).cycles
 
 
