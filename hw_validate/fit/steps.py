@@ -37,9 +37,10 @@ STEPS: tuple[Step, ...] = (
     ),
     Scan(
         "boxes", "extra time of a box after its last line, from one SM with four boxes a stage and with one",
-        (Values("tma.box_interval", (0, 1, 2, 4, 8)),),
+        (Values("tma.box_interval", (0, 1, 2, 4, 6, 8, 10, 12, 16)),),
         (Probe({"experiment": ("width", "shift"), "ctas": 1, "boxes": 4, "shift": 0, "width": (128, 256)}),
          Probe({"experiment": "private_port", "group": 1, "count": 1})),
+        notes=("what the engine takes for a box, and its thread for a load, are not told apart",),
     ),
     LeastSquares(
         "one_box_hbm", "what a miss adds to a hit, from loops over HBM with one or two boxes in flight",
