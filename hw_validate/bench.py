@@ -6,7 +6,6 @@ change of any of them simulates anew.
 
 from __future__ import annotations
 
-import hashlib
 import json
 import multiprocessing
 import os
@@ -15,26 +14,24 @@ import statistics
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future, ProcessPoolExecutor, as_completed
 from concurrent.futures.process import BrokenProcessPool
-from functools import cache, lru_cache
+from functools import lru_cache
 from pathlib import Path
 from typing import NamedTuple
 
 import msgspec
 from msgspec.structs import replace
 
-import hoppersim
 from hoppersim.errors import HopperSimError, InputError
 from hoppersim.machine.loading import load_machine
 from hoppersim.machine.machine import Machine
 from hoppersim.program.cases import Case, build_case
 from hoppersim.program.work import Work
 from hoppersim.result.api import simulate
+from hoppersim.result.sources import sources_hash
 from hw_validate.compare import Item
 from hw_validate.compare_curves import Pace, pace_of
 from hw_validate.counters import METRICS
 
-MODEL_PARTS = ("units.py", "machine", "program", "blocks", "engine", "result")
-"""What of the package decides a simulated time."""
 CACHE_VARIABLE = "HOPPERSIM_CACHE"
 LAYOUT = 2
 """Raised when `Simulated` changes, so that what was kept in another form is not read."""
@@ -104,18 +101,6 @@ def machine_for(request: Request) -> Machine:
     return load_machine(request.preset, request.settings)
 
 
-@cache
-def model_hash() -> str:
-    """Hash the sources that decide a simulated time."""
-    root = Path(hoppersim.__file__).parent
-    state = hashlib.sha256()
-    for part in MODEL_PARTS:
-        files = sorted((root / part).rglob("*.py")) if (root / part).is_dir() else [root / part]
-        for file in files:
-            state.update(file.relative_to(root).as_posix().encode() + b"\0" + file.read_bytes())
-    return state.hexdigest()[:16]
-
-
 class _Worker:
     """What a process of its own knows."""
 
@@ -125,7 +110,7 @@ class _Worker:
 def start_worker(machine: Machine, sources: str) -> None:
     """Load all of the simulator before its sources may change."""
     simulate_one(machine, build_case(Case("unicast", grid=1, rows=8, iterations=2)))
-    _Worker.changed = model_hash() != sources
+    _Worker.changed = sources_hash() != sources
 
 
 def _begin(machine: Machine, sources: str) -> None:
@@ -143,13 +128,15 @@ def simulate_at(machine: Machine, work: Work) -> Simulated:
         If the simulator's sources had changed when the process began.
     """
     if _Worker.changed:
-        raise InputError("simulator", model_hash(), "its sources must stay while processes start; run again")
+        raise InputError(
+            "simulator", sources_hash(), "its sources must stay while processes start; run again"
+        )
     return simulate_one(machine, work)
 
 
 def state_of(request: Request) -> str:
     """Name what decides a simulated time beside the work: machine and sources."""
-    return f"{machine_for(request).hash}-{model_hash()}"
+    return f"{machine_for(request).hash}-{sources_hash()}"
 
 
 def simulate_one(machine: Machine, work: Work) -> Simulated:
@@ -287,7 +274,7 @@ class Bench:
         if self._pool is None:
             # Forking a process that has started threads (numba's) is unsafe.
             context = multiprocessing.get_context("spawn")
-            begin = (machine_for(tasks[0].request), model_hash())
+            begin = (machine_for(tasks[0].request), sources_hash())
             self._pool = ProcessPoolExecutor(min(self._jobs, len(tasks)), context, _begin, begin)
         under_way: dict[Future[Simulated], tuple[str, str]] = {
             self._pool.submit(simulate_at, machine_for(task.request), task.work): place
@@ -300,7 +287,7 @@ class Bench:
             rule = (
                 "processes ended before they were done: too little memory, or its sources are being changed"
             )
-            raise InputError("simulator", model_hash(), rule) from error
+            raise InputError("simulator", sources_hash(), rule) from error
         except BaseException:
             self._pool.shutdown(wait=False, cancel_futures=True)
             raise

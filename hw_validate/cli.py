@@ -141,8 +141,13 @@ def compare(
         int, typer.Option("--seeds", metavar="N", help="Seeds for points whose repeats or merging differ.")
     ] = 1,
     ablations: Annotated[
-        bool, typer.Option("--ablations", help="Also without one block of the model after the other.")
-    ] = False,
+        int,
+        typer.Option(
+            "--ablations",
+            metavar="N",
+            help="N of the points also without one block of the model after the other.",
+        ),
+    ] = 0,
     tolerance: Annotated[
         float | None,
         typer.Option("--tolerance", metavar="X", help="Exit code 5 if the median error is larger."),
@@ -166,7 +171,7 @@ def compare(
 
       python -m hw_validate compare --points training -j 4
 
-      python -m hw_validate compare --ablations --figures figures
+      python -m hw_validate compare --ablations 100 --figures figures
 
       python -m hw_validate compare --write --seeds 8 --readme README.md
 

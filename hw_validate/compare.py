@@ -56,6 +56,11 @@ class Item:
     counted: tuple[dict[str, float], ...] = ()
     pace: Pace | None = None
 
+    @property
+    def stable(self) -> bool:
+        """Whether the repeats agree well enough to score the point."""
+        return self.spread <= STABLE_SPREAD
+
 
 class Seeded(NamedTuple):
     """One point under one more seed: time of the slowest CTA [cycle], and counters."""

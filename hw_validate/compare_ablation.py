@@ -1,4 +1,8 @@
-"""Ablations: the same points on machines from which one block has been taken, to see what it earns."""
+"""Ablations: the same points on machines from which one block has been taken, to see what it earns.
+
+A sample of the points is enough: it is drawn evenly from all kinds of points, and the whole machine is scored
+on the same sample.
+"""
 
 from __future__ import annotations
 
@@ -42,11 +46,23 @@ ABLATIONS = (
 )  # fmt: skip
 
 
+COMPLETE = "complete"
+"""Name under which the whole machine stands among the ablations."""
+
+
 class Ablated(NamedTuple):
-    """Pairs by the ablation's name, and the ablations that the machine has no parameter for."""
+    """Pairs by the ablation's name, the whole machine first; ablations the machine has no parameter for."""
 
     pairs: dict[str, list[Pair]]
     impossible: tuple[str, ...]
+
+
+def sample(items: Sequence[Item], count: int) -> list[Item]:
+    """Draw stable points, as many as asked, evenly spread over their labels; all if there are fewer."""
+    found = sorted((item for item in items if item.stable), key=lambda item: (item.label, item.id))
+    if len(found) <= count:
+        return found
+    return [found[place * len(found) // count] for place in range(count)]
 
 
 def possible(machine: Machine) -> list[Ablation]:
@@ -58,9 +74,10 @@ def ablate(bench: Bench, items: Sequence[Item], request: Request, on_point: OnPo
     """Simulate points with one block after the other taken away; points that then cannot run are left out."""
     machine = machine_for(request)
     chosen = possible(machine)
+    changes: dict[str, tuple[str, ...]] = {COMPLETE: ()}
+    changes |= {item.name: item.settings(machine) for item in chosen}
     found = {}
-    for item in chosen:
-        changed = Request(request.preset, (*request.settings, *item.settings(machine)))
-        pairs = pair_items(bench, items, changed, on_point)
-        found[item.name] = [pair for pair in pairs if isinstance(pair, Pair)]
+    for name, change in changes.items():
+        pairs = pair_items(bench, items, Request(request.preset, (*request.settings, *change)), on_point)
+        found[name] = [pair for pair in pairs if isinstance(pair, Pair)]
     return Ablated(found, tuple(item.name for item in ABLATIONS if item not in chosen))

@@ -20,10 +20,11 @@ from hoppersim.dataset import (
 )
 from hoppersim.errors import EXIT_TOLERANCE, InputError
 from hoppersim.result.export import write_text
+from hoppersim.result.sources import sources_hash
 from hw_validate import compare_store as store
-from hw_validate.bench import Bench, Request, machine_for, model_hash
+from hw_validate.bench import Bench, Request, machine_for
 from hw_validate.compare import Item, Pair, read_rows, read_works, row_items, score
-from hw_validate.compare_ablation import ABLATIONS, Ablated, ablate
+from hw_validate.compare_ablation import Ablated, ablate, possible, sample
 from hw_validate.compare_csv import read_csv
 from hw_validate.compare_items import curve_items, dataset_items
 from hw_validate.compare_readme import measured_block, replace_block
@@ -45,7 +46,7 @@ class Wanted:
     seeds
         Seeds under which points are simulated whose repeats or merged reads differ.
     ablations
-        Simulate the points without one block after the other, too.
+        Points that are simulated without one block after the other, too; 0 for none.
     csv, figures, json
         File of a line for each point; folder of figures; whether JSON is printed in place of tables.
     tolerance
@@ -55,7 +56,7 @@ class Wanted:
     request: Request
     jobs: int | None = None
     seeds: int = 1
-    ablations: bool = False
+    ablations: int = 0
     csv: Path | None = None
     figures: Path | None = None
     json: bool = False
@@ -98,7 +99,7 @@ def compare_dataset(wanted: Wanted, selection: str, only: str, run: str, *, writ
     latencies = {} if only or run else _latencies(dataset, wanted.request, items)
     found = _compared(wanted, items, latencies)
     folder, request = dataset_folder(), wanted.request
-    key = (request.preset, machine_for(request).hash, model_hash())
+    key = (request.preset, machine_for(request).hash, sources_hash())
     summary = error_summary()
     looked = store.log_look(summary, found.pairs, key)
     if write:
@@ -150,12 +151,14 @@ def _latencies(dataset: Dataset, request: Request, items: Sequence[Item]) -> Sco
 def _compared(wanted: Wanted, items: Sequence[Item], latencies: Scores) -> Comparison:
     if wanted.seeds < 1:
         raise InputError("--seeds", wanted.seeds, "must be at least the one seed of the work", 1)
-    machine, request = machine_for(wanted.request), wanted.request
-    rounds = 1 + (sum(bool(item.settings(machine)) for item in ABLATIONS) if wanted.ablations else 0)
+    if wanted.ablations < 0:
+        raise InputError("--ablations", wanted.ablations, "must be a number of points", 0)
+    request, some = wanted.request, sample(items, wanted.ablations)
+    rounds = 1 + len(possible(machine_for(request)))
     with Bench(_jobs(wanted)) as bench:
-        with progress(len(items) * rounds) as advance:
+        with progress(len(items) + rounds * len(some)) as advance:
             found = pair_items(bench, items, request, advance)
-            beside = ablate(bench, items, request, advance) if wanted.ablations else Ablated({}, ())
+            beside = ablate(bench, some, request, advance) if some else Ablated({}, ())
         if wanted.seeds > 1:
             with progress(len(unsure_places(found)) * (wanted.seeds - 1)) as advance:
                 found = add_seeds(bench, items, found, request, wanted.seeds, advance)

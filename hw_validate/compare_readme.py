@@ -9,7 +9,7 @@ from hoppersim.dataset import Dataset, ErrorSummary
 from hoppersim.errors import InputError
 from hoppersim.result.export import write_text
 from hw_validate.compare_store import CLUSTERS, WAYS, scaling_rows
-from hw_validate.compare_targets import ASIDE, CLOSED_FORM, TARGETS, Seen, error_table
+from hw_validate.compare_targets import ASIDE, CLOSED_FORM, TARGETS, Seen, beside_names, error_table
 
 BEGIN, END = "<!-- BEGIN measured", "<!-- END measured"
 WAY_NAMES = {
@@ -23,7 +23,9 @@ ABOUT_ERRORS = (
     "5 %; numbers of points in brackets; **bold** misses what is required. Closed form: the larger of the "
     "bound by rates and the time that the operations of the busiest thread add up to."
 )
-SHOWN = ("set aside", "set aside, random", "set aside, families", "set aside, hardware-bound", "training")
+
+TIMES = 3
+"""Targets at the head of the table that are about times."""
 
 
 def measured_block(dataset: Dataset, summary: ErrorSummary) -> str:
@@ -73,11 +75,9 @@ def _score_lines(dataset: Dataset, summary: ErrorSummary) -> list[str]:
     )
     if "set aside" not in summary.groups:
         return [about, "Those are not scored yet."]
-    complete = any(name.endswith(": traffic") for name in summary.counters)
-    table = _error_lines(summary) if complete else _group_lines(summary)
     looks = "once" if len(summary.looks) == 1 else f"{len(summary.looks)} times"
     return [
-        about, "", *table,
+        about, "", *_error_lines(summary),
         f"Compared on {summary.date}; the set-aside score was looked at {looks}.",
     ]  # fmt: skip
 
@@ -113,30 +113,22 @@ def _seen(row: Seen | None) -> str:
 
 
 def _ablation_lines(summary: ErrorSummary) -> list[str]:
-    rows = error_table(summary, ("training",))
-    row = next((row for row in rows if row.target is TARGETS[0]), None)
-    others = {name: values for name, values in row.beside.items() if name != CLOSED_FORM} if row else {}
-    if row is None or not others:
+    """Write what times are off by without one block of the model after the other, on training points."""
+    rows = [row for row in error_table(summary, ("training",)) if row.target in TARGETS[:TIMES]]
+    names = [name for name in beside_names(summary) if name != CLOSED_FORM]
+    if not rows or not names:
         return []
-    text = "; ".join(f"{name} {row.target.text(values)}" for name, values in others.items())
-    return ["", f"Training points {row.target.text(row.seen)}; without one block of the model: {text}."]
-
-
-def _group_lines(summary: ErrorSummary) -> list[str]:
-    """Write scores by group: what summaries of before the error table have."""
     lines = [
-        "| error, stable points | points | median | 90 % within | bound alone: median, 90 % |",
-        "|---|---:|---:|---:|---:|",
+        "",
+        "What each block of the model earns, on a sample of training points:",
+        "",
+        "| model | " + " | ".join(row.target.name for row in rows) + " |",
+        "|---|" + "---:|" * len(rows),
     ]
-    for name in (name for name in SHOWN if name in summary.groups):
-        row, bound = summary.groups[name], summary.baseline.get(name)
-        beside = f"{bound['median']:.1%}, {bound['p90']:.1%}" if bound else "-"
-        lines.append(f"| {name} | {row['points']:.0f} | {row['median']:.1%} | {row['p90']:.1%} | {beside} |")
-    lines.append("")
-    for name in ("set aside", "training"):
-        if name in summary.faster:
-            race = summary.faster[name]
-            lines.append(f"Which of two ways is faster, {name}: {race['agree']} of {race['pairs']} right.")
+    for name in names:
+        others = [(row.target, row.beside.get(name)) for row in rows]
+        cells = [target.text(other) if other else "-" for target, other in others]
+        lines.append("| " + " | ".join((name, *cells)) + " |")
     return lines
 
 

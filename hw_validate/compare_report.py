@@ -11,6 +11,8 @@ from typing import TYPE_CHECKING
 from hw_validate import compare_score as scoring
 from hw_validate.bench import OnPoint
 from hw_validate.compare import Pair, score
+from hw_validate.compare_ablation import COMPLETE
+from hw_validate.compare_races import race_counts, wrong
 from hw_validate.compare_result import Comparison
 from hw_validate.compare_score import Scores
 from hw_validate.compare_targets import CLOSED_FORM, Seen, beside
@@ -109,13 +111,16 @@ def _error_table(rows: Sequence[Seen]) -> Table:
 
 def _show_ablations(screen: Console, found: Comparison) -> None:
     if found.ablations:
-        rows = [row for row in found.table if row.beside]
-        table = _table("the same without one block", ("figure", "points of", "all", *found.ablations))
-        for row in rows:
+        count = len(found.ablations[COMPLETE]) if COMPLETE in found.ablations else 0
+        title = f"the same without one block, on {count} of the points"
+        table = _table(title, ("figure", "points of", *found.ablations))
+        for row in (row for row in found.table if row.beside.keys() & found.ablations.keys()):
             others = [row.beside.get(name) for name in found.ablations]
             cells = [row.target.text(other) if other else "-" for other in others]
-            table.add_row(row.target.name, row.portion, row.target.text(row.seen), *cells)
+            table.add_row(row.target.name, row.portion, *cells)
         screen.print(table)
+    for name in found.unearned:
+        screen.print(f"earns nothing on these points: the block that '{name}' takes away", markup=False)
     for name in found.impossible:
         screen.print(f"not taken away: {name}: {found.machine} has no parameter for it", markup=False)
 
@@ -133,15 +138,17 @@ def _score_table(simulator: Scores, baseline: Scores) -> Table:
 
 
 def _show_races(screen: Console, found: Comparison) -> None:
-    matches = scoring.races(found.pairs)
-    for name, row in scoring.race_counts(matches).items():
-        share = row["agree"] / row["pairs"]
-        screen.print(
-            f"faster way, {name}: {row['agree']} of {row['pairs']} right ({share:.0%})", markup=False
+    for name, row in race_counts(found.races).items():
+        share = f" ({row['agree'] / row['pairs']:.0%})" if row["pairs"] else ""
+        rest = (
+            f"; {row['within_spread']} more differ by less than their repeats" if row["within_spread"] else ""
         )
-    for match in (match for match in matches if not match.agrees):
-        text = f"{match.measured:.3f} measured, {match.simulated:.3f} simulated"
-        screen.print(f"  wrong: {match.label}: {' / '.join(match.ways)} takes {text}", markup=False)
+        screen.print(f"faster way, {name}: {row['agree']} of {row['pairs']} right{share}{rest}", markup=False)
+    for race in wrong(found.races):
+        screen.print(
+            f"  wrong by {race.margin:.1%}: {race.label}: {' / '.join(race.ways)} takes {race.measured:.3f} "
+            f"measured (spread {race.spread:.3f}), {race.simulated:.3f} simulated", markup=False,
+        )  # fmt: skip
 
 
 def _show_counters(screen: Console, found: Comparison) -> None:

@@ -6,18 +6,23 @@ import csv
 import io
 import json
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from functools import cached_property
 from typing import Any
 
 from hw_validate import compare_score as scoring
 from hw_validate.compare import Pair, score
+from hw_validate.compare_ablation import COMPLETE
 from hw_validate.compare_counters import counter_scores
+from hw_validate.compare_races import Race, race_counts, races
 from hw_validate.compare_score import Scores
 from hw_validate.compare_targets import CLOSED_FORM, Seen, beside, error_table
 
 COLUMNS = ("id", "label", "mode", "memory", "set_aside", "measured", "spread", "simulated", "error", "bound",
            "floor", "closed_form_error", "limiter", "share", "in_flight", "stable")  # fmt: skip
+
+EARNED = 0.001
+"""What a figure must get worse by without a block, for the block to have earned its place."""
 
 
 @dataclass(frozen=True)
@@ -69,11 +74,16 @@ class Comparison:
         }
 
     @cached_property
+    def races(self) -> list[Race]:
+        """Points that differ in the mode only."""
+        return races(self.pairs)
+
+    @cached_property
     def faster(self) -> dict[str, dict[str, int]]:
         """Which of two ways is faster, by portion; of what stands beside by its name and the portion."""
-        found = scoring.race_counts(scoring.races(self.pairs))
+        found = race_counts(self.races)
         for name, pairs in self._others:
-            rows = scoring.race_counts(scoring.races(pairs))
+            rows = race_counts(races(pairs))
             found |= {f"{name} / {group}": row for group, row in rows.items() if ":" not in group}
         return found
 
@@ -89,9 +99,24 @@ class Comparison:
         return error_table(self)
 
     @property
+    def unearned(self) -> list[str]:
+        """The ablations without which no figure of the table gets worse by `EARNED` or more."""
+        names = [name for name in self.ablations if name != COMPLETE]
+        return [name for name in names if not any(_worse(row, name) for row in self.table)]
+
+    @property
     def _others(self) -> Iterable[tuple[str, list[Pair]]]:
         yield CLOSED_FORM, scoring.as_closed_form(self.pairs)
         yield from self.ablations.items()
+
+
+def _worse(row: Seen, name: str) -> bool:
+    """Whether a figure of an ablation is worse than that of the whole machine on the same points."""
+    whole, other = row.beside.get(COMPLETE), row.beside.get(name)
+    if whole is None or other is None:
+        return False
+    sign = -1 if row.target.at_least else 1
+    return any(sign * (there - here) >= EARNED for here, there in zip(whole, other, strict=True))
 
 
 def _beside_scores(found: list[Pair]) -> Scores:
@@ -107,8 +132,10 @@ def document(found: Comparison) -> dict[str, Any]:
         "groups": found.groups,
         "baseline": found.baseline,
         "faster": found.faster,
+        "races": [asdict(race) | {"decided": race.decided, "agrees": race.agrees} for race in found.races],
         "counters": found.counters,
         "impossible ablations": list(found.impossible),
+        "unearned ablations": found.unearned,
         "worst": [pair.label for pair in scoring.worst(found.pairs)],
         "points": [_row(pair) for pair in found.pairs],
         "unstable": [_range(pair) for pair in scoring.unstable(found.pairs)],

@@ -1,4 +1,4 @@
-"""Statistics of a comparison: errors by group, which way is faster, the article's loops, the worst points.
+"""Statistics of a comparison: errors by group, the article's loops, the worst points.
 
 Stable points only count; the others are listed apart.
 """
@@ -6,9 +6,8 @@ Stable points only count; the others are listed apart.
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
-from itertools import combinations
+from collections.abc import Iterable
+from dataclasses import replace
 from typing import Any
 
 from hw_validate.compare import Pair, score_of
@@ -18,12 +17,6 @@ BOUND_TILE_BYTES, BOUND_STAGES = 16 * 1024, 4
 TINY_TILE_BYTES = 2 * 1024
 """Bytes of a tile in the L2 up to which, with `BOUND_STAGES` or more, software sets the time."""
 SOFTWARE_KINDS = ("slope", "ping_pong", "issue")
-RACES = (
-    ("multicast", "unicast"),
-    ("multicast", "unicast_distinct"),
-    ("multicast_slices", "unicast"),
-    ("multicast_slices", "multicast"),
-)
 Scores = dict[str, dict[str, float]]
 
 
@@ -44,7 +37,7 @@ def groups(found: Iterable[Pair]) -> dict[str, list[Pair]]:
         if pair.stable:
             for name in _groups_of(pair):
                 sorted_in[name].append(pair)
-    return dict(sorted(sorted_in.items(), key=lambda item: _place(item[0])))
+    return dict(sorted(sorted_in.items(), key=lambda item: place_of(item[0])))
 
 
 def _groups_of(pair: Pair) -> list[str]:
@@ -59,7 +52,7 @@ def _groups_of(pair: Pair) -> list[str]:
     return names
 
 
-def _place(name: str) -> tuple[bool, bool, str]:
+def place_of(name: str) -> tuple[bool, bool, str]:
     """Put portions before their parts, and what is set aside before training."""
     return ":" in name, not name.startswith("set aside"), name
 
@@ -134,59 +127,3 @@ def unstable(found: Iterable[Pair]) -> list[Pair]:
 def inside_range(pair: Pair) -> bool:
     """Whether the simulated time lies within the repeats."""
     return bool(pair.repeats) and min(pair.repeats) <= pair.simulated <= max(pair.repeats)
-
-
-@dataclass(frozen=True)
-class Race:
-    """Two ways to deliver the same; the ratio is the first's time over the second's."""
-
-    ways: tuple[str, str]
-    label: str
-    measured: float
-    simulated: float
-    set_aside: str
-
-    @property
-    def agrees(self) -> bool:
-        """Whether both sides say that the same way is faster."""
-        return (self.measured < 1) == (self.simulated < 1)
-
-
-def races(found: Sequence[Pair]) -> list[Race]:
-    """Match stable points that differ in the mode only, where the measured difference exceeds the spreads."""
-    fields: dict[str, dict[str, Pair]] = defaultdict(dict)
-    for pair in found:
-        case = pair.tags.get("case")
-        if case and pair.stable:
-            rest = {name: value for name, value in case.items() if name != "mode"}
-            fields[repr(sorted(rest.items()))][case["mode"]] = pair
-    matches = []
-    for modes in fields.values():
-        for one, other in combinations(modes, 2):
-            ways = (one, other) if (one, other) in RACES else (other, one)
-            if ways in RACES and _differ(modes[one], modes[other]):
-                matches.append(_race(ways, modes[ways[0]], modes[ways[1]]))
-    return matches
-
-
-def _differ(one: Pair, other: Pair) -> bool:
-    """Whether the medians differ by more than either point's repeats do."""
-    widths = [pair.spread * pair.measured for pair in (one, other)]
-    return abs(one.measured - other.measured) > max(widths)
-
-
-def _race(ways: tuple[str, str], first: Pair, second: Pair) -> Race:
-    ratios = first.measured / second.measured, first.simulated / second.simulated
-    return Race(ways, first.label, *ratios, first.set_aside or second.set_aside)
-
-
-def race_counts(matches: Iterable[Race]) -> dict[str, dict[str, int]]:
-    """Count matches and agreements, by portion and ways."""
-    found: dict[str, dict[str, int]] = {}
-    for match in matches:
-        mine = portions(match.set_aside)
-        for name in (*mine, f"{mine[0]}: {match.ways[0]} against {match.ways[1]}"):
-            row = found.setdefault(name, {"pairs": 0, "agree": 0})
-            row["pairs"] += 1
-            row["agree"] += match.agrees
-    return dict(sorted(found.items(), key=lambda item: _place(item[0])))

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from hoppersim.result.export import write_whole
+from hoppersim.result.export import write_figure
 from hw_validate.compare import Pair
 from hw_validate.compare_result import Comparison
 
@@ -15,7 +15,6 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-FORMATS = ("png", "svg")
 BAND = 0.10
 """Error whose lines are drawn beside the diagonal."""
 INK, MUTED = "#222222", "#777777"
@@ -80,9 +79,9 @@ def draw_comparison(found: Comparison, curves: Sequence[Pair], folder: Path) -> 
     list of Path
         The files written.
     """
-    written = _save(scatter(found), folder / "simulated_against_measured") if found.pairs else []
+    written = write_figure(scatter(found), folder / "simulated_against_measured") if found.pairs else []
     known = [pair for pair in curves if any(pair.paces)]
-    return written + (_save(curve_figure(known, found.machine), folder / "curves") if known else [])
+    return written + (write_figure(curve_figure(known, found.machine), folder / "curves") if known else [])
 
 
 def scatter(found: Comparison) -> Figure:
@@ -200,22 +199,3 @@ def _style() -> Any:
     import matplotlib as mpl
 
     return mpl.rc_context(STYLE)
-
-
-def _save(figure: Figure, stem: Path) -> list[Path]:
-    """Write a figure in every format; the same figure gives the same bytes."""
-    import matplotlib as mpl
-
-    written = []
-    for kind in FORMATS:
-        path = stem.with_suffix(f".{kind}")
-        metadata = {"Date": None} if kind == "svg" else {"Software": None}
-        with mpl.rc_context({"svg.hashsalt": "hoppersim", "svg.fonttype": "none"}):
-            write_whole(
-                path,
-                lambda file, kind=kind, metadata=metadata: figure.savefig(  # type: ignore[misc]
-                    file, format=kind, dpi=150, metadata=metadata
-                ),
-            )
-        written.append(path)
-    return written

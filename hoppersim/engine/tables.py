@@ -173,9 +173,9 @@ def make_tables(machine: Machine, granular: bool = False) -> Tables:
         only where a barrier expects other byte counts than arrive.
     """
     spec = machine.spec
-    gpc_of = np.asarray(machine.gpc_of, dtype=np.int64)
+    gpc_of = np.array(machine.gpc_of, dtype=np.int64)
     sms, gpcs = len(gpc_of), int(gpc_of.max()) + 1
-    cpc_of = np.asarray(machine.cpc_of, dtype=np.int64)
+    cpc_of = np.array(machine.cpc_of, dtype=np.int64)
     cpcs = int(cpc_of.max()) + 1
     slices = spec.l2.slices
     counts = (slices, 2, spec.hbm.channels, gpcs, sms, sms, cpcs, slices, slices, cpcs)
@@ -188,8 +188,8 @@ def make_tables(machine: Machine, granular: bool = False) -> Tables:
     return Tables(
         sms=sms, gpcs=gpcs, slices=spec.l2.slices, partitions=spec.l2.partitions,
         slices_per_partition=spec.l2.slices // spec.l2.partitions, channels=spec.hbm.channels,
-        cpcs=cpcs, gpc_of=gpc_of, cpc_of=cpc_of, tpc_of=np.asarray(machine.tpc_of, dtype=np.int64),
-        partition_of_gpc=np.asarray(machine.partition_of_gpc, dtype=np.int64),
+        cpcs=cpcs, gpc_of=gpc_of, cpc_of=cpc_of, tpc_of=np.array(machine.tpc_of, dtype=np.int64),
+        partition_of_gpc=np.array(machine.partition_of_gpc, dtype=np.int64),
         slice_server=first[0], fabric_server=first[1], hbm_server=first[2], gpc_server=first[3],
         sm_server=first[4], copy_server=first[5], peer_server=first[6],
         look_up_server=first[7], write_server=first[8], store_server=first[9], servers=first[10],

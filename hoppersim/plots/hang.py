@@ -7,8 +7,8 @@ from textwrap import fill
 from typing import TYPE_CHECKING, Any
 
 from hoppersim.errors import InputError
-from hoppersim.plots.registry import save
 from hoppersim.plots.style import INK, MUTED, RC, SERIES
+from hoppersim.result.export import write_figure
 from hoppersim.result.hang_text import node_name, ranges
 
 if TYPE_CHECKING:
@@ -46,7 +46,7 @@ def draw_hang(report: HangReport, path: str | Path) -> list[Path]:
     """
     if not report.groups:
         raise InputError("report.groups", 0, "only a run that hung can be drawn")
-    return save(hang_figure(report), Path(path).with_suffix(""))
+    return write_figure(hang_figure(report), Path(path).with_suffix(""))
 
 
 def hang_figure(report: HangReport) -> Figure:

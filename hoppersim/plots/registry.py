@@ -9,12 +9,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from hoppersim.experiments.study import Row, Study
-from hoppersim.result.export import write_whole
+from hoppersim.result.export import write_figure
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
-
-FORMATS = ("png", "svg")
 
 
 def draw_study(study: Study, rows: Sequence[Row], folder: Path) -> list[Path]:
@@ -29,23 +27,4 @@ def draw_study(study: Study, rows: Sequence[Row], folder: Path) -> list[Path]:
     if find_spec(module) is None:
         return []
     figure: Figure = import_module(module).draw(study, rows)
-    return save(figure, folder / study.name)
-
-
-def save(figure: Figure, stem: Path) -> list[Path]:
-    """Write a figure in every format; the same figure gives the same bytes."""
-    import matplotlib as mpl
-
-    written = []
-    for kind in FORMATS:
-        path = stem.with_suffix(f".{kind}")
-        metadata = {"Date": None} if kind == "svg" else {"Software": None}
-        with mpl.rc_context({"svg.hashsalt": "hoppersim", "svg.fonttype": "none"}):
-            write_whole(
-                path,
-                lambda file, kind=kind, metadata=metadata: figure.savefig(  # type: ignore[misc]
-                    file, format=kind, dpi=150, metadata=metadata
-                ),
-            )
-        written.append(path)
-    return written
+    return write_figure(figure, folder / study.name)

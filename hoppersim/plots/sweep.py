@@ -8,8 +8,8 @@ from pathlib import Path
 from statistics import median
 from typing import TYPE_CHECKING, Any
 
-from hoppersim.plots.registry import save
 from hoppersim.plots.style import INK, MUTED, RC, SERIES, Series
+from hoppersim.result.export import write_figure
 from hoppersim.sweep.figures import show
 from hoppersim.sweep.table import Row, SweepResult
 
@@ -31,7 +31,7 @@ def draw_sweep(result: SweepResult, folder: Path) -> list[Path]:
     """
     if len(result.plan.sweep.objectives) != 2 or not result.pareto:
         return []
-    return save(sweep_figure(result), folder / result.plan.sweep.name)
+    return write_figure(sweep_figure(result), folder / result.plan.sweep.name)
 
 
 def sweep_figure(result: SweepResult) -> Figure:

@@ -9,7 +9,7 @@ import tempfile
 from collections.abc import Callable, Mapping, Sequence
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import msgspec
 
@@ -19,8 +19,13 @@ from hoppersim.result.documents import COMPARISON, Comparison
 from hoppersim.result.rows import result_row, unit_of_column
 from hoppersim.result.schema import SCHEMA, Result
 
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
 TABLES = (".csv", ".parquet")
 """Suffixes of the formats of tables."""
+FIGURES = ("png", "svg")
+"""Formats of figures."""
 Row = Mapping[str, Any]
 _Document = TypeVar("_Document", Result, Comparison)
 
@@ -235,3 +240,40 @@ def _decode(path: Path, data: bytes, kind: type[_Document], schema: str) -> _Doc
     if found.schema != schema:
         raise InputError("result.schema", found.schema, f"this version reads {schema}", schema)
     return found
+
+
+def write_figure(figure: Figure, stem: Path) -> list[Path]:
+    """Write a figure as PNG and SVG beside each other; the same figure gives the same bytes.
+
+    Parameters
+    ----------
+    figure
+        The figure.
+    stem
+        Name of the files without their suffixes.
+
+    Returns
+    -------
+    list of Path
+        The files written.
+
+    Raises
+    ------
+    InputError
+        If a file cannot be written.
+    """
+    import matplotlib as mpl
+
+    written = []
+    for kind in FIGURES:
+        path = stem.with_suffix(f".{kind}")
+        metadata = {"Date": None} if kind == "svg" else {"Software": None}
+        with mpl.rc_context({"svg.hashsalt": "hoppersim", "svg.fonttype": "none"}):
+            write_whole(
+                path,
+                lambda file, kind=kind, metadata=metadata: figure.savefig(  # type: ignore[misc]
+                    file, format=kind, dpi=150, metadata=metadata
+                ),
+            )
+        written.append(path)
+    return written

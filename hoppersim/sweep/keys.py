@@ -3,29 +3,20 @@
 from __future__ import annotations
 
 import hashlib
-from functools import cache
-from pathlib import Path
 
-import hoppersim
 from hoppersim.program.canonical import canonical_json
 from hoppersim.program.work import Work
+from hoppersim.result.sources import SIMULATOR, sources_hash
 
 OUTCOME_SCHEMA = "hoppersim.sweep-outcome/1"
 """Raised when what is kept of a point changes its meaning."""
-MODEL_PARTS = ("units.py", "machine", "program", "blocks", "engine", "result", "sweep/figures.py")
+MODEL_PARTS = (*SIMULATOR, "sweep/figures.py")
 """What of the package decides the figures of a point."""
 
 
-@cache
 def model_hash() -> str:
     """Hash the sources that decide the figures of a point, as they are when this is first asked."""
-    root = Path(hoppersim.__file__).parent
-    state = hashlib.sha256()
-    for part in MODEL_PARTS:
-        files = sorted((root / part).rglob("*.py")) if (root / part).is_dir() else [root / part]
-        for file in files:
-            state.update(file.relative_to(root).as_posix().encode() + b"\0" + file.read_bytes())
-    return state.hexdigest()[:16]
+    return sources_hash(MODEL_PARTS)
 
 
 def point_key(machine_hash: str, work: Work, max_cycles: int | None) -> str:

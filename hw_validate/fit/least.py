@@ -1,26 +1,21 @@
 """Least squares over simulations: numbers of the machine that bring simulated times to measured ones.
 
-A residual is the logarithm of simulated over measured time. Numbers are fitted as factors of what the machine
-has; each derivative is the difference of two simulations, a step of some per cent apart, since a simulation
-answers in small jumps.
+Numbers are fitted as factors of what the machine has; each derivative is the difference of two simulations, a
+step of some per cent apart, since a simulation answers in small jumps.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass
-from fnmatch import fnmatchcase
-from typing import Literal, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
-from hoppersim.errors import InputError
 from hoppersim.machine.machine import Machine
-from hw_validate.bench import Request, Simulated, Task, machine_for
-from hw_validate.compare import Item
 from hw_validate.fit.outcome import Context, Estimate, Outcome
+from hw_validate.fit.residuals import Figure, Probe, Residuals, matching, rms, rounded, settings_of
 from hw_validate.fit.spread import Spread, Vector
-from hw_validate.fit.training import Where, runs_of
 
 MOST_ROUNDS = 12
 CLOSE = 1e-3
@@ -37,9 +32,7 @@ class Parameter(NamedTuple):
 
     def paths(self, machine: Machine) -> tuple[str, ...]:
         """List the machine's parameters that take the number."""
-        return tuple(
-            path for path in machine.provenance if any(fnmatchcase(path, item) for item in self.patterns)
-        )
+        return matching(machine, self.patterns)
 
     @property
     def name(self) -> str:
@@ -47,16 +40,9 @@ class Parameter(NamedTuple):
         return self.patterns[0]
 
 
-class Probe(NamedTuple):
-    """Points by their tags; of more than `most`, as many evenly spread over their labels."""
-
-    where: Where
-    most: int = 12
-
-
 @dataclass(frozen=True)
 class LeastSquares:
-    """One step that simulates.
+    """One step that simulates, for numbers that times follow smoothly.
 
     Parameters
     ----------
@@ -65,7 +51,7 @@ class LeastSquares:
     parameters, probes
         The numbers, and the points that isolate them.
     figure
-        Time that counts: ``cycles`` of the slowest CTA, or their ``mean``.
+        Time that counts.
     notes
         What the points cannot tell, as far as it is known beforehand.
     """
@@ -74,28 +60,25 @@ class LeastSquares:
     about: str
     parameters: tuple[Parameter, ...]
     probes: tuple[Probe, ...]
-    figure: Literal["cycles", "mean"] = "cycles"
+    figure: Figure = "cycles"
     notes: tuple[str, ...] = ()
+
+    def paths(self, machine: Machine) -> tuple[str, ...]:
+        """List the machine's parameters that the step finds."""
+        return tuple(path for item in self.parameters for path in item.paths(machine))
 
     def run(self, context: Context) -> Outcome:
         """Fit the numbers; without points, or on a machine without the parameters, say so and fit none."""
-        machine = machine_for(context.request)
+        residuals = Residuals(self, context)
+        machine = residuals.machine
         missing = [item.name for item in self.parameters if not item.paths(machine)]
-        found = {p.hash: p for probe in self.probes for p in context.training.select(*probe)}
-        points = list(found.values())
         if missing:
             return Outcome(self.name, notes=(f"{machine.name} has no parameter {', '.join(missing)}",))
-        if len(points) <= len(self.parameters):
-            return Outcome(self.name, notes=(f"{len(points)} points are too few to fit from",))
-        items = context.training.items(points)
-        measured = [
-            point.cta_cycles if self.figure == "mean" and point.cta_cycles else point.cycles
-            for point in points
-        ]
-        times = np.array(measured, dtype=np.float64)
-        search = _Search(self, context, machine, items, times)
-        labels = tuple(point.label for point in points)
-        return search.outcome(runs_of(points), labels)
+        residuals.leave_out_what_fails()
+        if len(residuals.points) <= len(self.parameters):
+            few = f"{len(residuals.points)} points are too few to fit from"
+            return Outcome(self.name, notes=(few, *residuals.notes))
+        return _Search(self, residuals).outcome()
 
 
 @dataclass
@@ -103,23 +86,20 @@ class _Search:
     """The search of one step."""
 
     step: LeastSquares
-    context: Context
-    machine: Machine
-    items: Sequence[Item]
-    times: Vector
+    data: Residuals
 
     def __post_init__(self) -> None:
+        self.machine = self.data.machine
         self.paths = [item.paths(self.machine) for item in self.step.parameters]
-        self.start = np.array([self._present(paths) for paths in self.paths])
+        self.start = np.array([self._present(paths) or 1.0 for paths in self.paths])
         low = np.array([item.low for item in self.step.parameters])
         high = np.array([item.high for item in self.step.parameters])
         self.bounds = (low / self.start, high / self.start)
 
     def _present(self, paths: tuple[str, ...]) -> float:
-        value = float(np.median([float(self.machine.provenance[path].value) for path in paths]))
-        return value or 1.0
+        return float(np.median([float(self.machine.provenance[path].value) for path in paths]))
 
-    def outcome(self, runs: str, labels: tuple[str, ...]) -> Outcome:
+    def outcome(self) -> Outcome:
         """Search, and say what came of it."""
         from scipy.optimize import least_squares  # type: ignore[import-untyped]
 
@@ -131,8 +111,8 @@ class _Search:
         spread = Spread.of(found.jac, found.fun)
         names = [item.name for item in self.step.parameters]
         estimates = tuple(
-            Estimate(name, paths, self._rounded(paths, factor * start), self._present(paths), half * start,
-                     self.machine.provenance[paths[0]].unit)
+            Estimate(name, paths, rounded(self.machine, paths[0], factor * start), self._present(paths),
+                     half * start, self.machine.provenance[paths[0]].unit)
             for name, paths, factor, start, half in zip(
                 names, self.paths, found.x, self.start, spread.half_widths, strict=True)
         )  # fmt: skip
@@ -142,18 +122,13 @@ class _Search:
         ]
         alike = tuple((names[one], names[other], r) for one, other, r in spread.alike())
         return Outcome(
-            self.step.name, estimates, runs, labels, _rms(self.residuals(np.ones(len(self.start)))),
-            _rms(found.fun), alike, (*self.step.notes, *notes),
+            self.step.name, estimates, self.data.runs, self.data.labels, rms(self.data.of([()])[0]),
+            rms(found.fun), alike, (*self.step.notes, *notes, *self.data.notes),
         )  # fmt: skip
-
-    def _rounded(self, paths: tuple[str, ...], value: float) -> float:
-        """Give a value as the machine can take it."""
-        whole = isinstance(self.machine.provenance[paths[0]].value, int)
-        return float(round(value)) if whole else float(f"{value:.5g}")
 
     def residuals(self, factors: Vector) -> Vector:
         """Give log(simulated / measured) of all points."""
-        return self._batch([factors])[0]
+        return self.data.of([list(self._settings(factors))])[0]
 
     def jacobian(self, factors: Vector) -> Vector:
         """Give the residuals' derivatives by the factors, all simulated in one batch."""
@@ -166,34 +141,10 @@ class _Search:
             other = factors.copy()
             other[number] *= 1 + step
             moved.append(other)
-        here, *there = self._batch([factors, *moved])
+        here, *there = self.data.of([list(self._settings(place)) for place in (factors, *moved)])
         columns = [(one - here) / (factors[n] * steps[n]) for n, one in enumerate(there)]
         return np.column_stack(columns)
 
-    def _batch(self, places: Sequence[Vector]) -> list[Vector]:
-        tasks = [Task(item, self._request(place)) for place in places for item in self.items]
-        found = iter(self.context.bench.run(tasks, self.context.on_point))
-        return [
-            np.log(np.array([self._time(item, next(found)) for item in self.items]) / self.times)
-            for _ in places
-        ]
-
-    def _request(self, factors: Vector) -> Request:
-        base = self.context.request
-        return Request(base.preset, (*base.settings, *self._settings(factors)))
-
     def _settings(self, factors: Vector) -> Iterator[str]:
         for paths, factor, start in zip(self.paths, factors, self.start, strict=True):
-            value = self._rounded(paths, float(factor * start))
-            text = f"{value:.0f}" if value == int(value) else repr(value)
-            yield from (f"{path}={text}" for path in paths)
-
-    def _time(self, item: Item, found: Simulated) -> float:
-        time = found.cycles if self.step.figure == "cycles" else found.mean
-        if not time:
-            raise InputError(item.label, found.error or "no time", "must be a point that can be simulated")
-        return time
-
-
-def _rms(residuals: Vector) -> float:
-    return float(np.sqrt(np.mean(residuals**2)))
+            yield from settings_of(paths, rounded(self.machine, paths[0], float(factor * start)))

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
 
+from hoppersim.machine.machine import Machine
 from hw_validate.bench import Bench, OnPoint, Request
 from hw_validate.fit.training import Training
 
@@ -23,7 +24,8 @@ class Estimate:
     value, before
         Fitted value, and the one that the machine had (median where they differ) [unit].
     half_width
-        Half of the 95 % interval [unit]; infinite where the points do not react to the number.
+        Half of the 95 % interval [unit]; infinite where the points do not react to the number, not a number
+        where values were tried one by one.
     unit
         Unit of the parameters.
     table
@@ -110,6 +112,9 @@ class Step(Protocol):
     @property
     def about(self) -> str:
         """What it fits and from which points, in a sentence."""
+
+    def paths(self, machine: Machine) -> tuple[str, ...]:
+        """List the machine's parameters that the step finds."""
 
     def run(self, context: Context) -> Outcome:
         """Work the step out."""

@@ -91,4 +91,6 @@ def _number(value: float) -> str:
 
 
 def _interval(item: Estimate) -> str:
+    if math.isnan(item.half_width):
+        return "tried"
     return f"± {item.half_width:.2g}" if math.isfinite(item.half_width) else "any"

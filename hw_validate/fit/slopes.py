@@ -15,6 +15,7 @@ from typing import NamedTuple
 import numpy as np
 
 from hoppersim.dataset import Point
+from hoppersim.machine.machine import Machine
 from hw_validate.bench import machine_for
 from hw_validate.fit.outcome import Context, Estimate, Outcome
 from hw_validate.fit.training import Where, runs_of
@@ -50,6 +51,7 @@ KEYS |= {
     },
 }
 """Cost keys of an operation as the plans name it; one access of a thread where its width is named."""
+WIDTHS = ("lane", "warp", "warps")
 CLUSTER_SYNCS = {
     "sync.cluster.acq_rel": "sync.cluster.acq_rel",
     "sync.cluster.relaxed": "sync.cluster.relaxed",
@@ -77,6 +79,12 @@ class Slopes:
 
     name: str = "operations"
     about: str = "issue costs, waits that pass, syncs and fences, by slopes over copies in a loop"
+
+    def paths(self, machine: Machine) -> tuple[str, ...]:
+        """List the machine's parameters that the step finds."""
+        keys = {key.format(width=width) for forms in KEYS.values() for key in forms for width in WIDTHS}
+        keys |= {f"{stem}.{part}" for stem in CLUSTER_SYNCS.values() for part in ("issue", "per_warp")}
+        return tuple(f"costs.{key}" for key in sorted(keys) if f"costs.{key}" in machine.provenance)
 
     def run(self, context: Context) -> Outcome:
         """Work the costs out; nothing is simulated."""

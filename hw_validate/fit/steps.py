@@ -8,9 +8,11 @@ from __future__ import annotations
 
 from hoppersim.errors import InputError
 from hoppersim.machine.rules import closest
-from hw_validate.fit.least import LeastSquares, Parameter, Probe
+from hw_validate.fit.least import LeastSquares, Parameter
 from hw_validate.fit.outcome import Step
 from hw_validate.fit.pair_table import PairTable
+from hw_validate.fit.residuals import Probe
+from hw_validate.fit.scan import Scan, Values
 from hw_validate.fit.slopes import Slopes
 
 STEPS: tuple[Step, ...] = (
@@ -33,10 +35,19 @@ STEPS: tuple[Step, ...] = (
         (Probe({"kind": "latency", "memory": "l2"}),), "mean",
         ("only the whole way is measured: how its latency divides among the blocks is assumed",),
     ),
+    Scan(
+        "boxes", "extra time of a box after its last line, from one SM with four boxes a stage and with one",
+        (Values("tma.box_interval", (0, 1, 2, 4, 6, 8, 10, 12, 16)),),
+        (Probe({"experiment": ("width", "shift"), "ctas": 1, "boxes": 4, "shift": 0, "width": (128, 256)}),
+         Probe({"experiment": "private_port", "group": 1, "count": 1})),
+        notes=("what the engine takes for a box, and its thread for a load, are not told apart",),
+    ),
     LeastSquares(
-        "one_box_hbm", "what a miss adds to a hit, from one box at a time from HBM",
+        "one_box_hbm", "what a miss adds to a hit, from loops over HBM with one or two boxes in flight",
         (Parameter(("hbm.latency",), 20, 1500),),
-        (Probe({"kind": "latency", "memory": "hbm"}),), "mean",
+        (Probe({"experiment": "depth", "memory": "hbm", "rows": (8, 32, 64), "sms": (1, 16, -16),
+                "stages": (1, 2)}, 10),),
+        notes=("the way of one row alone, 264 cycles on the nearer side, is not among the points",),
     ),
     LeastSquares(
         "descriptor", "what a load takes longer after an acquire, from one box after each kind of sync",
@@ -58,15 +69,23 @@ STEPS: tuple[Step, ...] = (
         (Parameter(("xbar.port_lines",), 16, 20000, 0.25),),
         (Probe({"experiment": "private_chip", "count": (5, 6, 8, 10, 12, 14, 16)}),),
     ),
-    LeastSquares(
-        "window", "how long the coalescer lets others join, from readers of one tile that start apart",
-        (Parameter(("l2.access_latency",), 1, 400, 0.25),),
-        (Probe({"experiment": "skew", "where": "chip", "stages": 4}),),
+    Scan(
+        "lanes", "lanes in front of a CPC and lines that wait at an SM, from clusters of 2 and 4 in one GPC",
+        (Values("xbar.cpc_lanes", (2, 3, 4, 6, 8, 12)), Values("xbar.ingress_lines", (1, 2, 4, 8))),
+        (Probe({"experiment": "fan_out_gpc", "case.mode": ("multicast", "multicast_slices"),
+                "case.rows": (128, 256), "count": (8, 12, 16)}, 8),),
     ),
     LeastSquares(
-        "fan_out", "what a response to several SMs takes longer, from one box by unicast and by multicast",
+        "fan_out", "what a response to several SMs takes longer, from multicast with few boxes in flight",
         (Parameter(("lrc.fan_out_latency",), 1, 400, 0.1),),
-        (Probe({"kind": "fan_out", "cluster": (2, 4), "rows": (16, 64, 128)}),),
+        (Probe({"experiment": "in_flight", "case.mode": "multicast", "case.cluster": (2, 4),
+                "case.stages": (1, 2), "place": ("gpc", "four_of_each")}, 10),),
+        notes=("one box at a time shows 3 to 7 cycles, loops more: one number stands for both",),
+    ),
+    LeastSquares(
+        "arrivals", "between remote arrivals at a barrier, from multicast by a leader in clusters of 16",
+        (Parameter(("fabric.arrive_interval",), 0.5, 60, 0.1),),
+        (Probe({"experiment": "in_flight", "case.mode": "multicast", "case.cluster": 16}, 10),),
     ),
     LeastSquares(
         "hbm_stream", "share of the peak that HBM reaches, from distinct tiles of which many are in flight",
@@ -77,9 +96,22 @@ STEPS: tuple[Step, ...] = (
                 "case.stages": (4, 6, 8), "case.mode": "unicast_distinct"}, 4)),
     ),
     LeastSquares(
-        "dsmem", "what one SM sends to others, from rings of bulk copies",
+        "stores", "what one SM stores by TMA, from stores of one CTA",
+        (Parameter(("xbar.store_bytes_per_cycle",), 4, 128),),
+        (Probe({"experiment": "rate", "ctas": 1, "rows": (64, 128, 256)}, 8),),
+    ),
+    LeastSquares(
+        "dsmem", "what one SM sends to others, from bulk copies one way between few pairs of a GPC",
         (Parameter(("fabric.sm_bytes_per_cycle",), 4, 128),),
-        (Probe({"dsmem": "push", "tile": (16384, 32768), "stages": (2, 4)}, 8),),
+        (Probe({"experiment": "pairs", "pattern": "one_way", "pairs": (1, 2, 4)}),
+         Probe({"experiment": "size", "pattern": "one_way", "bytes": 4096})),
+        notes=("an SM that receives while it sends gets 8 % less, which has no number of its own",),
+    ),
+    LeastSquares(
+        "gpc_copies", "what the TPCs of a GPC send together, from bulk copies with all of its SMs sending",
+        (Parameter(("fabric.tpc_bytes_per_cycle",), 8, 256),),
+        (Probe({"experiment": "pairs", "pairs": (7, 8, 9)}),
+         Probe({"experiment": "cluster", "place": "alone", "cluster": 16})),
     ),
     LeastSquares(
         "remote_loads", "what a remote load costs its thread, from copies of one in a loop",

@@ -33,6 +33,8 @@ def fitted_machine(found: Calibration) -> Machine:
 def origin_of(outcome: Outcome, estimate: Estimate) -> str:
     """Say where a fitted number comes from."""
     half = f"± {estimate.half_width:.3g}" if math.isfinite(estimate.half_width) else "no interval"
+    if math.isnan(estimate.half_width):
+        half = f"best of the values tried, error {outcome.error_after or 0:.1%}"
     evidence = f"{len(outcome.points)} points" if len(outcome.points) > 1 else "".join(outcome.points)
     return f"fitted: {outcome.runs}, step {outcome.step} of calibrate, {evidence}, {half}"
 

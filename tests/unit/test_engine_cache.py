@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import ast
+import pickle
 from importlib import import_module
 from pathlib import Path
 
+import numba
 import pytest
 
 from hoppersim.engine.compiled import fabric
 from hoppersim.engine.compiled.fabric import CACHE_VARIABLE, INLINED_MODULES, cache_folder, source_key
+from hoppersim.engine.tables import make_tables
+from hoppersim.machine.loading import load_machine
 
 COMPILED = ("arrivals", "calendar", "copies", "exits", "kernel", "misses", "requests")
 
@@ -56,3 +60,11 @@ def test_another_numba_has_another_key(monkeypatch: pytest.MonkeyPatch) -> None:
     before = source_key([])
     monkeypatch.setattr(fabric.numba, "__version__", "0.0.0")
     assert source_key([]) != before
+
+
+def test_a_machine_from_another_process_needs_no_kernel_of_its_own() -> None:
+    here = load_machine("tiny")
+    tables = make_tables(here)
+    there = pickle.loads(pickle.dumps(here))
+    assert numba.typeof(here.gpc_of) != numba.typeof(there.gpc_of)  # arrays that are sent lose a flag
+    assert numba.typeof(tables) == numba.typeof(make_tables(there))

@@ -18,6 +18,7 @@ from hw_validate.bench import Kept, Request, Simulated
 from hw_validate.cli import main
 from hw_validate.compare import Item, Pair, relative
 from hw_validate.compare_items import dataset_items
+from hw_validate.compare_races import race_counts, races, wrong
 from hw_validate.compare_readme import measured_block, present_block, replace_block
 from hw_validate.compare_result import Comparison, document, to_csv
 from hw_validate.compare_run import simulate_items
@@ -75,11 +76,59 @@ def test_kinds_without_a_case_have_names() -> None:
 
 def test_a_race_needs_a_difference_beyond_the_spread_and_equal_fields() -> None:
     quick, slow = pair("multicast", 100, 120), pair("unicast", 150, 110)
-    (race,) = scoring.races([quick, slow])
-    assert (race.ways, race.agrees) == (("multicast", "unicast"), False)
-    assert scoring.race_counts([race])["training"] == {"pairs": 1, "agree": 0}
-    assert scoring.races([quick, pair("unicast", 100.5, 110)]) == []
-    assert scoring.races([quick, pair("unicast", 150, 110, case={"cluster": 4})]) == []
+    (race,) = races([quick, slow])
+    assert (race.ways, race.decided, race.agrees) == (("multicast", "unicast"), True, False)
+    assert (race.measured, race.simulated) == (pytest.approx(100 / 150), pytest.approx(120 / 110))
+    assert race.spread == pytest.approx(0.01)
+    assert race.margin == pytest.approx(120 / 110 - 1)
+    assert race_counts([race])["training"] == {"pairs": 1, "agree": 0, "within_spread": 0}
+    assert wrong([race]) == [race]
+    (close,) = races([quick, pair("unicast", 100.5, 110)])
+    assert not close.decided
+    assert race_counts([close])["training"] == {"pairs": 0, "agree": 0, "within_spread": 1}
+    assert wrong([close]) == []
+    assert races([quick, pair("unicast", 150, 110, case={"cluster": 4})]) == []
+    assert races([quick, pair("unicast", 150, 110, spread=0.06)]) == []
+    assert races([pair("unicast", 100, 100), pair("unicast_distinct", 200, 200)]) == []
+
+
+def test_races_are_told_by_all_that_ran_and_by_nothing_else() -> None:
+    here, there = ({"sms": {"gpcs": gpcs, "per_gpc": 0}} for gpcs in ([], [1]))
+    found = races([
+        pair("multicast", 100, 100, case=here), pair("unicast", 150, 150, case=here),
+        pair("multicast", 90, 90, case=there), pair("multicast_slices", 60, 60, case=there),
+    ])  # fmt: skip
+    assert [(race.ways, race.measured) for race in found] == [
+        (("multicast", "unicast"), pytest.approx(2 / 3)),
+        (("multicast", "multicast_slices"), 1.5),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("name", "rest"),
+    [("mode", {"kind": "fan_out", "cluster": 2, "rows": 8}), ("article", {"pattern": "hot", "cluster": 2})],
+)
+def test_points_that_are_no_case_race_too(name: str, rest: dict[str, Any]) -> None:
+    def point(mode: str, measured: float, **other: Any) -> Pair:
+        return Pair(mode, mode, measured, measured, 0.01, {name: mode, **rest, **other})
+
+    (race,) = races([point("multicast", 10, counted=True), point("unicast", 20, set_aside="random")])
+    assert (race.ways, race.measured) == (("multicast", "unicast"), 0.5)
+    assert races([point("multicast", 10), point("unicast", 20, cluster=4)]) == []
+
+
+def test_every_planned_pair_that_differs_in_the_mode_only_is_a_race() -> None:
+    dataset = load_dataset()
+    pairs = [
+        Pair(point.id, point.label, 1.0, 1.0, 0.0, point.tags)
+        for point in dataset.points
+        if not point.set_aside and point.run == dataset.manifest.runs[0].run
+    ]
+    found = races(pairs)
+    modes = {race.ways for race in found}
+    assert ("multicast", "unicast") in modes
+    assert ("multicast_slices", "unicast") in modes
+    assert len(found) > 100
 
 
 def test_inside_the_range_of_the_repeats() -> None:
@@ -129,7 +178,7 @@ def test_a_process_that_began_with_other_sources_refuses(monkeypatch) -> None:
     running.start_worker(machine, "other sources")
     with pytest.raises(InputError, match="run again"):
         running.simulate_at(machine, work)
-    running.start_worker(machine, running.model_hash())
+    running.start_worker(machine, running.sources_hash())
     assert running.simulate_at(machine, work).cycles
 
 

@@ -14,7 +14,7 @@ from hw_validate import compare_counters as counting
 from hw_validate import compare_store as store
 from hw_validate.bench import Bench, Request, Task
 from hw_validate.compare import Item, Pair, Seeded
-from hw_validate.compare_ablation import ABLATIONS, ablate, possible
+from hw_validate.compare_ablation import ABLATIONS, COMPLETE, ablate, possible, sample
 from hw_validate.compare_curves import Pace, pace_of
 from hw_validate.compare_readme import measured_block
 from hw_validate.compare_report import show
@@ -182,11 +182,21 @@ def test_ablations_change_what_they_say_and_miss_what_the_machine_lacks(tmp_path
     with Bench(1, tmp_path) as bench:
         whole = pair_items(bench, items(8), TINY)
         found = ablate(bench, items(8), TINY)
-    assert set(found.pairs) == set(chosen)
-    assert set(found.pairs) | set(found.impossible) == {item.name for item in ABLATIONS}
+    assert chosen["early branch"] == ("xbar.branch_behind_port=0",)
+    assert list(found.pairs) == [COMPLETE, *chosen]
+    assert {*chosen, *found.impossible} == {item.name for item in ABLATIONS}
+    assert found.pairs[COMPLETE] == whole
     assert found.pairs["no operation costs"][0].simulated < whole[0].simulated  # type: ignore[union-attr]
     result = Comparison.of("tiny", whole, ablations=found.pairs, impossible=found.impossible)
     assert set(document(result)["impossible ablations"]) == set(found.impossible)
+
+
+def test_a_sample_is_drawn_evenly_from_stable_points() -> None:
+    work = build_case(Case("unicast", grid=2, cluster=2, rows=8, iterations=2))
+    every = [Item(str(n), f"p{n:02}", str(n), work, 1.0, (), 0.0 if n % 2 else 0.2, {}) for n in range(40)]
+    assert [item.label for item in sample(every, 4)] == ["p01", "p11", "p21", "p31"]
+    assert len(sample(every, 1000)) == 20
+    assert sample(every, 0) == []
 
 
 def test_points_that_differ_are_simulated_under_more_seeds(tmp_path: Path) -> None:
@@ -209,7 +219,11 @@ def test_the_seed_is_part_of_what_is_kept(tmp_path: Path) -> None:
 def test_terminal_and_readme_show_the_table() -> None:
     from rich.console import Console
 
-    ablations = {"no LRC": [pair("unicast", 100, 300)]}
+    ablations = {
+        COMPLETE: [pair("unicast", 100, 104)],
+        "no LRC": [pair("unicast", 100, 300)],
+        "one clock": [pair("unicast", 100, 104)],
+    }
     found = Comparison.of("h200_sxm", [
         pair("unicast", 100, 102, set_aside="random"),
         pair("unicast", 100, 130, set_aside="family: 3 stages"),
@@ -223,6 +237,7 @@ def test_terminal_and_readme_show_the_table() -> None:
         "error table",
         "the same without one block",
         "not taken away: early branch",
+        "earns nothing on these points: the block that 'one clock' takes away",
         "simulated from",
     ):
         assert part in text
@@ -231,7 +246,8 @@ def test_terminal_and_readme_show_the_table() -> None:
     block = measured_block(dataset, summary)
     assert "| time, all stable points: median / p90 | 5.0% / 12.0% | 2.5% / 7.0% | 2.0% / 2.0% (1) |" in block
     assert "**30.0% / 30.0%** (1)" in block
-    assert "without one block of the model: no LRC 200.0% / 200.0%" in block
+    assert "| complete | 4.0% / 4.0% | 4.0% / 4.0% |" in block
+    assert "| no LRC | 200.0% / 200.0% | 200.0% / 200.0% |" in block
     assert "looked at once" in block
 
 
