@@ -46,6 +46,9 @@ def show(
 
     _table(rows, ("path", "value", "unit", "origin"))
     console().print(provisional_note(machine.provisional_count), markup=False)
+    if machine.taken_over_count:
+        taken = f"{machine.taken_over_count} of {len(rows)} parameters are taken over from another preset."
+        console().print(taken, markup=False)
 
 
 @app.command()
@@ -64,7 +67,10 @@ def validate(
 
     machine = open_machine(preset, settings, floorplan)
     numbers = len(machine.provenance)
-    typer.echo(f"{machine.name}: {numbers} parameters, {machine.provisional_count} provisional, valid")
+    counts = (
+        f"{machine.provisional_count} provisional, {machine.taken_over_count} taken over from another preset"
+    )
+    typer.echo(f"{machine.name}: {numbers} parameters, {counts}, valid")
 
 
 @app.command()

@@ -146,6 +146,8 @@ def _figures(results: Sequence[Result]) -> list[tuple[str, list[str]]]:
             [f"{result.counters.get('dram__bytes_read.sum', 0) / 1e6:,.2f}" for result in results],
         ),
         *_silicon(results),
+        ("simulated [line/s]", [f"{result.speed.lines_per_second:,.0f}" for result in results]),
+        ("simulated [cycle/s]", [f"{result.speed.cycles_per_second:,.0f}" for result in results]),
     ]
 
 

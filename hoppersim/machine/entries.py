@@ -36,7 +36,7 @@ def read_entries(data: dict[str, Any], cost_keys: frozenset[str] | None) -> Entr
             require_known(f"{section}.{name}", name, rules, f"field of {section}")
         for name, rule in rules.items():
             entries[rule.path] = read_entry(rule.path, given.get(name), rule)
-    costs = dict(_flatten(_table(COSTS, data.get(COSTS))))
+    costs = dict(flatten_costs(_table(COSTS, data.get(COSTS))))
     known = costs.keys() if cost_keys is None else cost_keys
     for key in costs:
         require_known(f"{COSTS}.{key}", key, known, "cost")
@@ -71,10 +71,10 @@ def _table(section: str, given: object) -> dict[str, Any]:
     return given
 
 
-def _flatten(costs: dict[str, Any], prefix: str = "") -> Iterator[tuple[str, Any]]:
+def flatten_costs(costs: dict[str, Any], prefix: str = "") -> Iterator[tuple[str, Any]]:
     """Join the parts of a cost key, which TOML reads as nested tables unless the key is quoted."""
     for name, entry in costs.items():
         if isinstance(entry, dict) and not set(_FIELDS) & entry.keys():
-            yield from _flatten(entry, f"{prefix}{name}.")
+            yield from flatten_costs(entry, f"{prefix}{name}.")
         else:
             yield f"{prefix}{name}", entry

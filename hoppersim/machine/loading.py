@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import tomllib
 from collections.abc import Iterable
 from functools import cache
 from pathlib import Path
@@ -11,22 +10,16 @@ from typing import Any
 from hoppersim.errors import InputError
 from hoppersim.machine.entries import Entries, read_entries
 from hoppersim.machine.floorplan import Floorplan, floorplan_from_data, load_floorplan
+from hoppersim.machine.inheritance import PRESETS, read_preset, read_toml
 from hoppersim.machine.machine import Machine
 from hoppersim.machine.overrides import apply_overrides
 from hoppersim.machine.provenance import Origin
-from hoppersim.machine.rules import COSTS, closest, require_known, sections
+from hoppersim.machine.rules import COSTS, require_known, sections
 from hoppersim.machine.specification import Specification
 from hoppersim.machine.tables import HBM_DRAWS, TABLES, Table, read_table
 
-PRESETS = Path(__file__).parent / "presets"
 REFERENCE = "h200_sxm"
 """The preset whose cost keys every other one must define."""
-
-
-def preset_names() -> tuple[str, ...]:
-    """List the presets of the package."""
-    stems = (file.stem for file in PRESETS.glob("*.toml"))
-    return tuple(sorted(stem for stem in stems if stem.isidentifier()))
 
 
 def load_machine(
@@ -39,7 +32,8 @@ def load_machine(
     Parameters
     ----------
     preset
-        Name of a preset of the package, or path of a TOML file of the same shape.
+        Name of a preset of the package, or path of a TOML file of the same shape; a file may name another
+        as its ``base`` and state only what differs (see `hoppersim.machine.inheritance`).
     overrides
         Changes as ``path=value``, each value in the unit of its field; their origin becomes
         ``assumed: set by the user``. A size in bytes may have a suffix, a table is set to the path of a
@@ -57,7 +51,7 @@ def load_machine(
     InputError
         Naming the full path of what is wrong, the rule and the nearest legal value.
     """
-    file, data = _read_preset(preset)
+    file, data = read_preset(preset)
     folders = (file.parent, PRESETS)
     entries = read_entries(data, reference_costs())
     tables = _table_entries(data)
@@ -81,30 +75,8 @@ def load_machine(
 @cache
 def reference_costs() -> frozenset[str]:
     """Give the cost keys that a preset must define: those of the reference preset."""
-    entries = read_entries(_read_toml(PRESETS / f"{REFERENCE}.toml"), None)
+    entries = read_entries(read_toml(PRESETS / f"{REFERENCE}.toml"), None)
     return frozenset(path.removeprefix(f"{COSTS}.") for path in entries if path.startswith(f"{COSTS}."))
-
-
-def _read_preset(preset: str | Path) -> tuple[Path, dict[str, Any]]:
-    if isinstance(preset, str) and not preset.endswith(".toml"):
-        if preset not in preset_names():
-            rule = f"must be a preset ({', '.join(preset_names())}) or the path of a .toml file"
-            raise InputError("machine", preset, rule, closest(preset, preset_names()))
-        preset = PRESETS / f"{preset}.toml"
-    file = Path(preset)
-    data = _read_toml(file)
-    for name in data:
-        require_known(name, name, ("name", "floorplan", "tables", COSTS, *sections()), "section of a machine")
-    if not isinstance(data.get("name"), str):
-        raise InputError("name", data.get("name"), "must be the machine's name as text", file.stem)
-    return file, data
-
-
-def _read_toml(file: Path) -> dict[str, Any]:
-    try:
-        return tomllib.loads(file.read_text(encoding="utf-8"))
-    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
-        raise InputError("machine", str(file), f"must be a readable TOML file ({error})") from error
 
 
 def _table_entries(data: dict[str, Any]) -> dict[str, Any]:

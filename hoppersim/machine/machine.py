@@ -84,6 +84,11 @@ class Machine:
         return sum(origin.provisional for origin in self.provenance.values())
 
     @cached_property
+    def taken_over_count(self) -> int:
+        """How many parameters are those of another preset."""
+        return sum(origin.taken_over for origin in self.provenance.values())
+
+    @cached_property
     def gpc_of(self) -> Index:
         """GPC of every SM."""
         return self._index([[gpc.sms] for gpc in self.floorplan.gpcs])

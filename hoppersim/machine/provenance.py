@@ -9,6 +9,7 @@ from hoppersim.machine.rules import closest
 
 KINDS = ("measured", "published", "fitted", "assumed", "provisional")
 SET_BY_USER = "assumed: set by the user"
+TAKEN_OVER = "taken over from"
 
 
 class Origin(NamedTuple):
@@ -26,6 +27,11 @@ class Origin(NamedTuple):
     def kind(self) -> str:
         """One of `KINDS`."""
         return self.origin.partition(":")[0]
+
+    @property
+    def taken_over(self) -> bool:
+        """Whether the number is that of another preset (see `hoppersim.machine.inheritance`)."""
+        return self.origin.partition(":")[2].strip().startswith(TAKEN_OVER)
 
     @property
     def provisional(self) -> bool:

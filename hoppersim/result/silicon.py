@@ -9,7 +9,8 @@ from typing import NamedTuple
 from msgspec.structs import replace
 
 from hoppersim.dataset import Point, dataset_names, error_summary, load_dataset
-from hoppersim.machine.loading import load_machine, preset_names
+from hoppersim.machine.inheritance import preset_names
+from hoppersim.machine.loading import load_machine
 from hoppersim.program.canonical import work_hash
 from hoppersim.program.case_spec import MODES, Case
 from hoppersim.program.cases import build_case

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 import hoppersim
+from hoppersim import load_machine
 from hoppersim.errors import EXIT_HANG, EXIT_VIOLATIONS
 
 LITMUS = Path(__file__).parents[1] / "litmus"
@@ -16,6 +17,8 @@ SMALL = ["--preset", "tiny", "--iterations", "6"]
 
 def test_run_against_prints_times_difference_limiters_and_verdict(cli) -> None:
     outcome = cli("run", "multicast", "--cluster", "2", "--against", "unicast_distinct", *SMALL)
+    assert "simulated [line/s]" in outcome.out
+    assert "simulated [cycle/s]" in outcome.out
     assert outcome.code == 0
     assert "limited by" in outcome.out
     assert "Verdict: " in outcome.out
@@ -126,6 +129,13 @@ def test_config_provenance_has_an_origin_for_every_number(cli) -> None:
     rows = json.loads(cli("config", "show", "tiny", "--provenance", "--json").out)
     assert all(row["origin"] for row in rows)
     assert "origin" in cli("config", "show", "tiny", "--provenance").out
+
+
+def test_config_counts_what_a_preset_takes_over(cli) -> None:
+    assert ", 0 taken over from another preset, valid" in cli("config", "validate", "h200_sxm").out
+    taken = load_machine("h100_sxm").taken_over_count
+    assert f", {taken} taken over from another preset, valid" in cli("config", "validate", "h100_sxm").out
+    assert "taken over from another preset" in cli("config", "show", "h100_sxm", "--provenance").out
 
 
 def test_config_diff_of_two_presets(cli) -> None:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import pytest
 
 from hoppersim import Case, build_case, load_machine, simulate
-from hoppersim.program.builders import dsmem_push
 from hoppersim.program.work import SmSet
 from hoppersim.result.schema import Result
 
@@ -66,12 +65,3 @@ def test_a_working_set_that_fits_reads_no_dram_and_one_of_twice_the_l2_reads_mos
     assert small.counters[DRAM] == 0
     assert large.counters[DRAM] > 0.5 * delivered
     assert large.cycles > 1.3 * small.cycles
-
-
-@pytest.mark.parametrize("cluster", [2, 8])
-def test_a_ring_of_bulk_copies_on_all_sms_runs_at_the_rate_that_a_gpc_carries(cluster: int) -> None:
-    machine = load_machine("h200_sxm")
-    result = simulate(machine, dsmem_push(cluster, 32768, 4, 24))
-    per_cta = 32768 * 24 / result.cycles
-    # Two SMs are a TPC; measured 17.9 (clusters of 2) and 16.3 (of 8).
-    assert per_cta == pytest.approx(machine.spec.fabric.tpc_bytes_per_cycle / 2, rel=0.12)

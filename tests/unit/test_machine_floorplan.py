@@ -7,7 +7,7 @@ import pytest
 from hoppersim.errors import InputError
 from hoppersim.machine import floorplan_from_groups, load_floorplan, load_machine
 from hoppersim.machine.floorplan import floorplan_from_data, floorplan_to_data
-from hoppersim.machine.loading import PRESETS
+from hoppersim.machine.inheritance import PRESETS
 
 PROBED = "measured: probe"
 

@@ -201,3 +201,64 @@ def test_importing_the_machine_loads_no_graph_plot_or_engine():
         [sys.executable, "-c", code], capture_output=True, text=True, check=True
     ).stdout.split()
     assert not {"networkx", "matplotlib", "simpy", "numba", "hoppersim.program"} & set(loaded)
+
+
+H100 = ("h100_sxm", "h100_pcie")
+
+
+@pytest.mark.parametrize("name", H100)
+def test_what_a_preset_does_not_say_is_taken_over_from_its_base_and_says_so(name, h200):
+    machine = load_machine(name)
+    for path, origin in machine.provenance.items():
+        if origin.taken_over:
+            assert origin.value == h200.provenance[path].value
+            assert h200.provenance[path].origin in origin.origin
+            assert origin.kind == "assumed"
+        else:
+            assert origin.kind in ("published", "assumed")
+    assert 0 < len(machine.provenance) - machine.taken_over_count < 15
+    assert h200.taken_over_count == 0
+
+
+@pytest.mark.parametrize(("name", "sms", "clock"), [("h100_sxm", 132, 1.98), ("h100_pcie", 114, 1.755)])
+def test_an_h100_has_its_published_size(name, sms, clock):
+    machine = load_machine(name)
+    assert machine.sm_count == sms
+    assert machine.spec.clocks.sm_ghz == clock
+    assert machine.spec.l2.bytes == 50 * 2**20
+    assert machine.spec.l2.slices == 80
+
+
+def _with_base(folder: Path, name: str, base: str, more: str = "") -> Path:
+    file = folder / f"{name}.toml"
+    file.write_text(f'name = "{name}"\nbase = "{base}"\n{more}', encoding="utf-8")
+    return file
+
+
+def test_a_file_with_a_base_states_only_what_differs(tmp_path):
+    more = '[costs.stamp]\nissue = {value = 3.0, unit = "cycle", origin = "measured: mine"}\n'
+    machine = load_machine(_with_base(tmp_path, "mine", "tiny", more))
+    assert machine.cost("stamp.issue") == 3
+    assert machine.provenance["costs.stamp.issue"].origin == "measured: mine"
+    assert machine.provenance["floorplan"].origin.startswith("assumed: taken over from tiny (")
+    plain = load_machine(_with_base(tmp_path, "plain", "tiny"))
+    assert plain.hash == load_machine("tiny").hash
+
+
+def test_a_base_may_have_a_base_and_tables_of_its_own_beside_it(tmp_path):
+    (tmp_path / "below").mkdir()
+    np.savetxt(tmp_path / "below" / "mine.csv", np.arange(32.0).reshape(8, 4), delimiter=",")
+    table = '[tables]\nl2_latency = {file = "mine.csv", unit = "cycle", origin = "measured: mine"}\n'
+    _with_base(tmp_path / "below", "first", "tiny", table)
+    machine = load_machine(_with_base(tmp_path, "second", "below/first.toml"))
+    assert machine.l2_latency[7, 3] == 31
+    assert machine.provenance["tables.l2_latency"].origin == "assumed: taken over from first (measured: mine)"
+
+
+def test_a_base_that_leads_back_or_does_not_exist_is_bad_input(tmp_path):
+    _with_base(tmp_path, "one", "two.toml")
+    with pytest.raises(InputError, match="lead back"):
+        load_machine(_with_base(tmp_path, "two", "one.toml"))
+    with pytest.raises(InputError, match="must be a preset") as caught:
+        load_machine(_with_base(tmp_path, "mine", "h200"))
+    assert caught.value.nearest == "h200_sxm"

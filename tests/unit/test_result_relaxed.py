@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from hoppersim.machine.loading import load_machine, preset_names
+from hoppersim.machine.inheritance import preset_names
+from hoppersim.machine.loading import load_machine
 from hoppersim.machine.machine import Machine
 from hoppersim.program import Arrive, Barrier, For, Launch, Role, Wait, builders, make_work
 from hoppersim.program.case_spec import Case
