@@ -69,6 +69,8 @@ def _panel(axes: Axes, bars: Sequence[tuple[Row, float, str]], form: str) -> Non
                 textcoords="offset points",
                 ha="center",
                 fontsize=7.5,
+                zorder=4,
+                bbox={"facecolor": "white", "edgecolor": "none", "pad": 0.4},
             )
             ticks.setdefault(scenario, []).append(place)
             place += 1
