@@ -31,7 +31,7 @@ def preset_names() -> tuple[str, ...]:
 
 def load_machine(
     preset: str | Path = REFERENCE,
-    overrides: Iterable[str] = (),
+    overrides: str | Iterable[str] = (),
     floorplan: str | Path | Floorplan | None = None,
 ) -> Machine:
     """Load a machine.
@@ -41,7 +41,7 @@ def load_machine(
     preset
         Name of a preset of the package, or path of a TOML file of the same shape.
     overrides
-        Changes as ``path=value``, each value in the unit of its field; their origin becomes
+        One change or several as ``path=value``, each value in the unit of its field; their origin becomes
         ``assumed: set by the user``. A size in bytes may have a suffix, a table is set to the path of a
         CSV file or to ``zero``.
     floorplan
@@ -61,7 +61,7 @@ def load_machine(
     folders = (file.parent, PRESETS)
     entries = read_entries(data, reference_costs())
     tables = _table_entries(data)
-    apply_overrides(entries, tables, overrides)
+    apply_overrides(entries, tables, (overrides,) if isinstance(overrides, str) else overrides)
     plan = _load_plan(floorplan, data, folders)
     spec = _specification(data, entries)
     _check_whole(spec, plan)

@@ -201,3 +201,7 @@ def test_importing_the_machine_loads_no_graph_plot_or_engine():
         [sys.executable, "-c", code], capture_output=True, text=True, check=True
     ).stdout.split()
     assert not {"networkx", "matplotlib", "simpy", "numba", "hoppersim.program"} & set(loaded)
+
+
+def test_a_single_override_needs_no_list():
+    assert load_machine("tiny", "lrc.enabled=0").hash == load_machine("tiny", ["lrc.enabled=0"]).hash
