@@ -12,8 +12,6 @@ from functools import cache
 from statistics import median
 from typing import Any, Literal
 
-import msgspec
-
 from hoppersim.dataset import error_summary
 from hoppersim.errors import InputError
 from hoppersim.experiments.silicon import silicon_run
@@ -22,6 +20,7 @@ from hoppersim.program.case_spec import Case
 from hoppersim.program.cases import build_case
 from hoppersim.program.work import Work
 from hoppersim.result.api import IllegalWorkError, simulate
+from hoppersim.result.rows import result_row
 from hoppersim.result.schema import Result
 from hoppersim.result.verdict import UNCALIBRATED_ERROR
 
@@ -196,31 +195,23 @@ def case_row(machine: Machine, case: Case, work: Work | None = None, *, silicon:
     return row | figures | {"bound_cycles": figures[f"bound_{kind}_cycles"]} | beside
 
 
-_FIGURES = (
+_COLUMNS = (
     "work_hash",
     "ctas",
     "sms_used",
     "cycles",
-    "microseconds",
     "delivered_bytes",
     "chip_bytes_per_cycle",
     "used_sm_bytes_per_cycle",
     "chip_sm_bytes_per_cycle",
     "limiter",
     "limiter_share",
-    "l2_sectors",
-    "l2_hits",
-    "l2_misses",
-    "fabric_sectors",
-    "dram_bytes",
     "bound_merged_cycles",
     "bound_merged_link",
     "bound_unmerged_cycles",
     "bound_unmerged_link",
-    "bound_cycles",
-    "silicon_cycles",
-    "silicon_iterations",
 )
+"""Columns of a run's row that studies keep."""
 _COUNTERS = {
     "l2_sectors": "lts__t_sectors_srcunit_tex_op_read.sum",
     "l2_hits": "lts__t_sectors_srcunit_tex_op_read_lookup_hit.sum",
@@ -228,27 +219,13 @@ _COUNTERS = {
     "fabric_sectors": "lts__t_sectors_srcunit_ltcfabric.sum",
     "dram_bytes": "dram__bytes_read.sum",
 }
+_FIGURES = (*_COLUMNS, "microseconds", *_COUNTERS, "bound_cycles", "silicon_cycles", "silicon_iterations")
 
 
 def _figures(result: Result) -> Row:
-    row: Row = {
-        "work_hash": result.work_hash,
-        "ctas": result.ctas,
-        "sms_used": result.sms_used,
-        "cycles": result.cycles,
+    row = result_row(result)
+    return {
+        **{name: row[name] for name in _COLUMNS},
         "microseconds": result.seconds * 1e6,
-        "delivered_bytes": result.delivered_bytes,
-        "chip_bytes_per_cycle": result.rates.chip,
-        "used_sm_bytes_per_cycle": result.rates.used_sm,
-        "chip_sm_bytes_per_cycle": result.rates.chip_sm,
-        "limiter": result.limiter.name,
-        "limiter_share": result.limiter.share,
         **{name: result.counters.get(counter, 0) for name, counter in _COUNTERS.items()},
-        "bound_merged_cycles": None,
-        "bound_merged_link": None,
-        "bound_unmerged_cycles": None,
-        "bound_unmerged_link": None,
     }
-    if result.bounds is not None:
-        row |= {f"bound_{name}": value for name, value in msgspec.to_builtins(result.bounds).items()}
-    return row
