@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import time
 from collections.abc import Sequence
 from itertools import groupby
@@ -56,10 +55,10 @@ def experiment(
         _list()
         return
     from hoppersim.cli.options import announce_compilation, open_machine
-    from hoppersim.cli.render import console
+    from hoppersim.cli.render import console, show_files
     from hoppersim.experiments.registry import find_study
     from hoppersim.experiments.runner import run_study
-    from hoppersim.experiments.study import MachineRequest
+    from hoppersim.pool import MachineRequest, usable_cores
 
     study = find_study(name)
     folder = out if out is not None else Path("out") / name
@@ -70,33 +69,25 @@ def experiment(
     announce_compilation()
     started = time.monotonic()
     with ProgressBar(study.name, len(points)) as bar:
-        rows = run_study(study, request, points, jobs if jobs is not None else usable_cores(), bar.step)
+        rows = run_study(study, request, points, usable_cores() if jobs is None else jobs, bar.at)
     files = write_files(study, rows, folder)
     if json:
         typer.echo(_document(study, rows), nl=False)
         return
     screen = console()
     _show(screen, study, rows)
-    screen.print(f"Files: {', '.join(str(file) for file in files)}", markup=False, soft_wrap=True)
+    show_files(screen, files)
     screen.print(f"{len(points)} points in {time.monotonic() - started:.1f} s.", markup=False)
-
-
-def usable_cores() -> int:
-    """Count the cores that this process may use."""
-    if hasattr(os, "sched_getaffinity"):
-        return len(os.sched_getaffinity(0))
-    return os.cpu_count() or 1
 
 
 def write_files(study: Study, rows: Sequence[Row], folder: Path) -> list[Path]:
     """Write data and figures, each file whole or not at all."""
     from hoppersim.plots.registry import draw_study
-    from hoppersim.result.export import to_csv, write_text
+    from hoppersim.result.export import write_tables, write_text
 
-    files = [folder / f"{study.name}.json", folder / f"{study.name}.csv"]
-    write_text(files[0], _document(study, rows))
-    write_text(files[1], to_csv(rows))
-    return files + draw_study(study, rows, folder)
+    file = folder / f"{study.name}.json"
+    write_text(file, _document(study, rows))
+    return [file, *write_tables(folder / study.name, rows), *draw_study(study, rows, folder)]
 
 
 def _document(study: Study, rows: Sequence[Row]) -> str:

@@ -45,10 +45,6 @@ class ProgressBar:
     ) -> None:
         self._bar.stop()
 
-    def step(self, what: object = None) -> None:
-        """Go on by one step; what it was does not matter."""
-        self._bar.advance(self._task)
-
     def at(self, done: int, total: int) -> None:
         """Show how many of all steps are done; those of the first call do not count for the time left."""
         if not self._begun:

@@ -12,6 +12,8 @@ from rich.markup import escape
 from rich.table import Table
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from hoppersim.result.schema import Result
     from hoppersim.result.verdict import Verdict
 
@@ -37,6 +39,15 @@ def provisional_note(count: int) -> str:
     if not count:
         return ""
     return f"{count} numbers of this machine are provisional: they still wait for a measurement."
+
+
+def show_files(screen: Console, files: Sequence[Path]) -> None:
+    """List the files that a study has written, and say what would add Parquet where it is missing."""
+    from hoppersim.result.export import INSTALL_PARQUET, has_parquet
+
+    screen.print(f"Files: {', '.join(map(str, files))}", markup=False, soft_wrap=True)
+    if not has_parquet():
+        screen.print(f"No Parquet file without its package: {INSTALL_PARQUET}", markup=False)
 
 
 def print_runs(

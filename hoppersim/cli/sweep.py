@@ -62,8 +62,8 @@ def sweep(
 
       hoppersim sweep study.toml -j 2 --out results --set lrc.enabled=0 --json
     """
-    from hoppersim.cli.experiment import usable_cores
     from hoppersim.cli.options import announce_compilation
+    from hoppersim.pool import usable_cores
     from hoppersim.sweep.files import load_sweep
     from hoppersim.sweep.runner import run_plan
 
@@ -134,7 +134,7 @@ def _write(result: SweepResult, folder: Path) -> list[Path]:
 
 
 def _show(result: SweepResult, files: Sequence[Path], seconds: float) -> None:
-    from hoppersim.cli.render import console, provisional_note
+    from hoppersim.cli.render import console, provisional_note, show_files
 
     screen = console()
     screen.print(_table(result, screen.width))
@@ -150,7 +150,7 @@ def _show(result: SweepResult, files: Sequence[Path], seconds: float) -> None:
     note = provisional_note(result.provisional)
     if note:
         screen.print(note, markup=False)
-    screen.print(f"Files: {', '.join(str(file) for file in files)}", markup=False, soft_wrap=True)
+    show_files(screen, files)
     counted = f"{result.simulated:,} points simulated, {result.kept:,} kept from before"
     screen.print(f"{counted}, in {seconds:.1f} s.", markup=False)
 

@@ -15,6 +15,7 @@ LIBRARIES = (
     "networkx",
     "matplotlib",
     "msgspec",
+    "scipy",
     "cuda-bindings",
     "perfetto",
     "pyarrow",

@@ -2,31 +2,25 @@
 
 from __future__ import annotations
 
-import multiprocessing
-from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import ProcessPoolExecutor
-from functools import lru_cache
-from typing import Any
+from collections.abc import Sequence
+from typing import Any, NamedTuple
 
-from hoppersim.engine.compiled.fabric import is_compiled
-from hoppersim.errors import InputError
 from hoppersim.experiments.registry import find_study
-from hoppersim.experiments.study import MachineRequest, Row, Study
-from hoppersim.machine.loading import load_machine
-from hoppersim.machine.machine import Machine
-
-OnRow = Callable[[Row], None]
+from hoppersim.experiments.study import Row, Study
+from hoppersim.pool import MachineRequest, OnCount, machine_for, require_jobs, run_tasks
 
 
-@lru_cache(maxsize=4)
-def machine_for(request: MachineRequest) -> Machine:
-    """Load the machine of a request once in each process."""
-    return load_machine(request.preset, request.overrides, request.floorplan)
+class Task(NamedTuple):
+    """What a process needs to measure a point."""
+
+    study: str
+    request: MachineRequest
+    point: Any
 
 
-def measure_point(name: str, request: MachineRequest, point: Any) -> Row:
-    """Measure one point of a study by its name; what a worker process runs."""
-    return find_study(name).measure(machine_for(request), point)
+def measure_point(task: Task) -> Row:
+    """Measure one point; what a process runs."""
+    return find_study(task.study).measure(machine_for(task.request), task.point)
 
 
 def run_study(
@@ -34,7 +28,7 @@ def run_study(
     request: MachineRequest,
     points: Sequence[Any],
     jobs: int = 1,
-    on_row: OnRow | None = None,
+    on_count: OnCount | None = None,
 ) -> list[Row]:
     """Measure all points, in their order.
 
@@ -44,36 +38,22 @@ def run_study(
         What to measure, on which machine, where.
     jobs
         Processes; the rows do not depend on it.
-    on_row
-        Called with each row as it becomes known, in order.
+    on_count
+        Called with how many points are done, and of how many.
 
     Raises
     ------
     InputError
         If `jobs` is less than one, or a point asks for something illegal.
+    LostProcessError
+        If a process ended before its point was done.
     """
-    if jobs < 1:
-        raise InputError("--jobs", jobs, "must be at least one process", 1)
-    rows = []
-    for row in _measured(study.name, request, points, jobs):
-        rows.append(row)
-        if on_row is not None:
-            on_row(row)
-    return rows
-
-
-def _measured(name: str, request: MachineRequest, points: Sequence[Any], jobs: int) -> Iterator[Row]:
-    """Measure the points; a first use compiles the kernel here, once, instead of in every process."""
-    alone = len(points) if jobs == 1 else 0 if is_compiled() else 1
-    yield from (measure_point(name, request, point) for point in points[:alone])
-    rest = points[alone:]
-    if not rest:
-        return
-    # Forking a process that has started threads (numba's, matplotlib's) is unsafe.
-    context = multiprocessing.get_context("spawn")
-    with ProcessPoolExecutor(max_workers=min(jobs, len(rest)), mp_context=context) as pool:
-        try:
-            yield from pool.map(measure_point, [name] * len(rest), [request] * len(rest), rest)
-        except BaseException:
-            pool.shutdown(wait=False, cancel_futures=True)
-            raise
+    require_jobs(jobs)
+    report = on_count or (lambda done, count: None)
+    tasks = {place: Task(study.name, request, point) for place, point in enumerate(points)}
+    rows: dict[int, Row] = {}
+    report(0, len(tasks))
+    for place, row in run_tasks(measure_point, tasks, jobs):
+        rows[place] = row
+        report(len(rows), len(tasks))
+    return [rows[place] for place in tasks]

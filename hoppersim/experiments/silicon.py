@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from functools import cache
+from typing import NamedTuple
 
 from msgspec.structs import replace
 
@@ -19,8 +20,15 @@ def _measured() -> dict[str, float]:
     return measured_cycles()
 
 
-def silicon_cycles(case: Case) -> float | None:
-    """Give the measured time of a case [cycle], in proportion from a longer run of the same loop.
+class Silicon(NamedTuple):
+    """The measured time of a case [cycle], and the iterations of the run that it comes from."""
+
+    cycles: float
+    iterations: int
+
+
+def silicon_run(case: Case) -> Silicon | None:
+    """Find the measured time of a case, in proportion from a longer run of the same loop.
 
     None where it was not measured.
     """
@@ -28,5 +36,11 @@ def silicon_cycles(case: Case) -> float | None:
         longer = build_case(replace(case, iterations=iterations))
         found = _measured().get(work_hash(longer))
         if found is not None:
-            return found * case.iterations / iterations
+            return Silicon(found * case.iterations / iterations, iterations)
     return None
+
+
+def silicon_cycles(case: Case) -> float | None:
+    """Give the measured time of a case alone [cycle]; see `silicon_run`."""
+    found = silicon_run(case)
+    return None if found is None else found.cycles

@@ -12,16 +12,15 @@ from functools import cache
 from statistics import median
 from typing import Any, Literal
 
-import msgspec
-
 from hoppersim.dataset import error_summary
 from hoppersim.errors import InputError
-from hoppersim.experiments.silicon import silicon_cycles
+from hoppersim.experiments.silicon import silicon_run
 from hoppersim.machine.machine import Machine
 from hoppersim.program.case_spec import Case
 from hoppersim.program.cases import build_case
 from hoppersim.program.work import Work
 from hoppersim.result.api import IllegalWorkError, simulate
+from hoppersim.result.rows import result_row
 from hoppersim.result.schema import Result
 from hoppersim.result.verdict import UNCALIBRATED_ERROR
 
@@ -38,6 +37,8 @@ MEMORY_NAMES = {"l2": "L2-resident", "hbm": "HBM stream"}
 ERROR_KINDS = {"l2": "memory sweep", "hbm": "memory hbm"}
 """Group of the error summary that a memory belongs to."""
 
+SHORT = 4
+"""A run is short beside a measured one of more than so many times its iterations."""
 Row = dict[str, Any]
 """One measured point: plain values by column key; None where a figure does not exist."""
 
@@ -93,15 +94,6 @@ class Study:
         return ", ".join(f"{shown[key].heading} {shown[key].text(row)}" for key in keys)
 
 
-@dataclass(frozen=True)
-class MachineRequest:
-    """How to load the machine; travels to the processes instead of the machine."""
-
-    preset: str
-    overrides: tuple[str, ...] = ()
-    floorplan: str | None = None
-
-
 @cache
 def model_error(kind: str = "") -> float:
     """Give the error that nine in ten of the set-aside points of the shipped dataset stay within [ratio].
@@ -133,12 +125,9 @@ def is_measured(machine: Machine) -> bool:
 
 
 def against_silicon(rows: Iterable[Row]) -> list[str]:
-    """Say in one sentence how far the times are from measured ones, each work once; nothing without any."""
-    pairs = {
-        row["work_hash"]: (row["cycles"], row["silicon_cycles"])
-        for row in rows
-        if row["cycles"] and row["silicon_cycles"]
-    }
+    """Say how far the times are from measured ones, each work once; nothing without any."""
+    known = [row for row in rows if row["cycles"] and row["silicon_cycles"]]
+    pairs = {row["work_hash"]: (row["cycles"], row["silicon_cycles"]) for row in known}
     if not pairs:
         return []
     errors = sorted(((mine - theirs) / min(mine, theirs) for mine, theirs in pairs.values()), key=abs)
@@ -147,6 +136,13 @@ def against_silicon(rows: Iterable[Row]) -> list[str]:
         f"Against an H200 at {len(pairs)} of these points: the simulated time is off by {typical:.0%} in the "
         f"median, by {worst:+.0%} at worst; differences below that are no finding."
     )
+    short = [row for row in known if (row.get("silicon_iterations") or 0) > SHORT * row.get("iterations", 0)]
+    if short:
+        least = min(short, key=lambda row: row["iterations"])
+        text += (
+            f" {len(short)} of them run as few as {least['iterations']} iterations beside measured ones of "
+            f"{least['silicon_iterations']}: the start of a loop weighs more in them."
+        )
     return [text]
 
 
@@ -193,34 +189,29 @@ def case_row(machine: Machine, case: Case, work: Work | None = None, *, silicon:
     # What distinct tiles could gain from merging is no part of their idea.
     figures = _figures(result)
     kind = "unmerged" if case.mode == "unicast_distinct" else "merged"
-    measured = silicon_cycles(case) if silicon and work is None and is_measured(machine) else None
-    return row | figures | {"bound_cycles": figures[f"bound_{kind}_cycles"], "silicon_cycles": measured}
+    measured = silicon_run(case) if silicon and work is None and is_measured(machine) else None
+    cycles, iterations = measured if measured is not None else (None, None)
+    beside = {"silicon_cycles": cycles, "silicon_iterations": iterations}
+    return row | figures | {"bound_cycles": figures[f"bound_{kind}_cycles"]} | beside
 
 
-_FIGURES = (
+_COLUMNS = (
     "work_hash",
     "ctas",
     "sms_used",
     "cycles",
-    "microseconds",
     "delivered_bytes",
     "chip_bytes_per_cycle",
     "used_sm_bytes_per_cycle",
     "chip_sm_bytes_per_cycle",
     "limiter",
     "limiter_share",
-    "l2_sectors",
-    "l2_hits",
-    "l2_misses",
-    "fabric_sectors",
-    "dram_bytes",
     "bound_merged_cycles",
     "bound_merged_link",
     "bound_unmerged_cycles",
     "bound_unmerged_link",
-    "bound_cycles",
-    "silicon_cycles",
 )
+"""Columns of a run's row that studies keep."""
 _COUNTERS = {
     "l2_sectors": "lts__t_sectors_srcunit_tex_op_read.sum",
     "l2_hits": "lts__t_sectors_srcunit_tex_op_read_lookup_hit.sum",
@@ -228,27 +219,13 @@ _COUNTERS = {
     "fabric_sectors": "lts__t_sectors_srcunit_ltcfabric.sum",
     "dram_bytes": "dram__bytes_read.sum",
 }
+_FIGURES = (*_COLUMNS, "microseconds", *_COUNTERS, "bound_cycles", "silicon_cycles", "silicon_iterations")
 
 
 def _figures(result: Result) -> Row:
-    row: Row = {
-        "work_hash": result.work_hash,
-        "ctas": result.ctas,
-        "sms_used": result.sms_used,
-        "cycles": result.cycles,
+    row = result_row(result)
+    return {
+        **{name: row[name] for name in _COLUMNS},
         "microseconds": result.seconds * 1e6,
-        "delivered_bytes": result.delivered_bytes,
-        "chip_bytes_per_cycle": result.rates.chip,
-        "used_sm_bytes_per_cycle": result.rates.used_sm,
-        "chip_sm_bytes_per_cycle": result.rates.chip_sm,
-        "limiter": result.limiter.name,
-        "limiter_share": result.limiter.share,
         **{name: result.counters.get(counter, 0) for name, counter in _COUNTERS.items()},
-        "bound_merged_cycles": None,
-        "bound_merged_link": None,
-        "bound_unmerged_cycles": None,
-        "bound_unmerged_link": None,
     }
-    if result.bounds is not None:
-        row |= {f"bound_{name}": value for name, value in msgspec.to_builtins(result.bounds).items()}
-    return row

@@ -24,7 +24,7 @@ REFERENCE = "h200_sxm"
 
 def load_machine(
     preset: str | Path = REFERENCE,
-    overrides: Iterable[str] = (),
+    overrides: str | Iterable[str] = (),
     floorplan: str | Path | Floorplan | None = None,
 ) -> Machine:
     """Load a machine.
@@ -35,7 +35,7 @@ def load_machine(
         Name of a preset of the package, or path of a TOML file of the same shape; a file may name another
         as its ``base`` and state only what differs (see `hoppersim.machine.inheritance`).
     overrides
-        Changes as ``path=value``, each value in the unit of its field; their origin becomes
+        One change or several as ``path=value``, each value in the unit of its field; their origin becomes
         ``assumed: set by the user``. A size in bytes may have a suffix, a table is set to the path of a
         CSV file or to ``zero``.
     floorplan
@@ -55,7 +55,7 @@ def load_machine(
     folders = (file.parent, PRESETS)
     entries = read_entries(data, reference_costs())
     tables = _table_entries(data)
-    apply_overrides(entries, tables, overrides)
+    apply_overrides(entries, tables, (overrides,) if isinstance(overrides, str) else overrides)
     plan = _load_plan(floorplan, data, folders)
     spec = _specification(data, entries)
     _check_whole(spec, plan)

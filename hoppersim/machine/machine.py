@@ -51,6 +51,10 @@ class Machine:
     hbm_latency: Table
     provenance: dict[str, Origin]
 
+    def __repr__(self) -> str:
+        chip = f"{self.sm_count} SMs in {self.gpc_count} GPCs, {self.spec.l2.slices} L2 slices"
+        return f"<Machine {self.name}: {chip}, {self.spec.clocks.sm_ghz:g} GHz, hash {self.hash}>"
+
     @property
     def name(self) -> str:
         """Name of the preset."""

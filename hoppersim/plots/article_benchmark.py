@@ -65,10 +65,12 @@ def _panel(axes: Axes, bars: Sequence[tuple[Row, float, str]], form: str) -> Non
             axes.annotate(
                 form.format(height),
                 (place, height),
-                xytext=(0, 2),
+                xytext=(0, 4),
                 textcoords="offset points",
                 ha="center",
                 fontsize=7.5,
+                zorder=4,
+                bbox={"facecolor": "white", "edgecolor": "none", "pad": 0},
             )
             ticks.setdefault(scenario, []).append(place)
             place += 1

@@ -48,7 +48,8 @@ def draw(study: Study, rows: Sequence[Row]) -> Figure:
             figure.suptitle(_title(study, clusters[0]), color=INK)
         keys = [
             Line2D([], [], label=name, **look.line)
-            for name, look in zip(MODE_NAMES.values(), SERIES, strict=True)
+            for (mode, name), look in zip(MODE_NAMES.items(), SERIES, strict=True)
+            if any(row["mode"] == mode for row in known)
         ]
         measured = [silicon_key()] if any(row["silicon_cycles"] for row in known) else []
         figure.legend(handles=[*keys, bound_key(), *measured], loc="outside lower center", ncols=3)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from html import escape
 from math import prod
 from typing import Literal
 
@@ -191,6 +192,11 @@ class Work(_Data, frozen=True):
     """Flows that run at the same time on one machine."""
 
     flows: tuple[Flow, ...]
+
+    def _repr_html_(self) -> str:
+        from hoppersim.program.text import format_work
+
+        return f"<pre>{escape(format_work(self))}</pre>"
 
 
 def make_work(

@@ -26,6 +26,8 @@ TABLES = (".csv", ".parquet")
 """Suffixes of the formats of tables."""
 FIGURES = ("png", "svg")
 """Formats of figures."""
+INSTALL_PARQUET = "pip install 'hoppersim[parquet]'"
+"""What adds Parquet."""
 Row = Mapping[str, Any]
 _Document = TypeVar("_Document", Result, Comparison)
 
@@ -107,9 +109,36 @@ def require_format(field: str, path: Path, others: tuple[str, ...] = ()) -> None
     if path.suffix not in known:
         rule = f"the name of the file must end in {', '.join(known[:-1])} or {known[-1]}"
         raise InputError(field, str(path), rule, path.with_suffix(known[0]))
-    if path.suffix == ".parquet" and find_spec("pyarrow") is None:
-        rule = "needs the package pyarrow; install it with: pip install 'hoppersim[parquet]'"
+    if path.suffix == ".parquet" and not has_parquet():
+        rule = f"needs the package pyarrow; install it with: {INSTALL_PARQUET}"
         raise InputError(field, str(path), rule, path.with_suffix(".csv"))
+
+
+def write_tables(stem: Path, rows: Sequence[Row], units: Mapping[str, str] | None = None) -> list[Path]:
+    """Write rows in every format of a table for which the packages are installed; see `write_table`.
+
+    Parameters
+    ----------
+    stem
+        Path of the files without their suffix.
+    rows, units
+        As for `write_table`.
+
+    Returns
+    -------
+    list of Path
+        The files written.
+    """
+    able = [suffix for suffix in TABLES if suffix != ".parquet" or has_parquet()]
+    files = [stem.with_name(f"{stem.name}{suffix}") for suffix in able]
+    for file in files:
+        write_table(file, rows, units)
+    return files
+
+
+def has_parquet() -> bool:
+    """Tell whether the package that writes Parquet is installed."""
+    return find_spec("pyarrow") is not None
 
 
 def write_table(path: Path, rows: Sequence[Row], units: Mapping[str, str] | None = None) -> None:

@@ -11,6 +11,7 @@ from hoppersim.program.case_spec import Case
 from hoppersim.program.work import Work
 from hoppersim.result.counters import public_name, unit_of
 from hoppersim.result.limiter import RESOURCES
+from hoppersim.result.rows import result_row
 from hoppersim.result.schema import Result
 
 Figures = dict[str, Any]
@@ -102,23 +103,16 @@ def measured_figures(result: Result) -> Figures:
     dram = result.counters.get(_DRAM, 0)
     seconds = result.seconds
     use = {link.resource: link.peak for link in result.links}
+    row = result_row(result)
     return {
-        "cycles": result.cycles,
+        **{name: row[name] for name in MEASURED if name in row},
         "microseconds": seconds * 1e6,
-        "ctas": result.ctas,
-        "sms_used": result.sms_used,
-        "delivered_bytes": result.delivered_bytes,
-        "chip_bytes_per_cycle": result.rates.chip,
-        "used_sm_bytes_per_cycle": result.rates.used_sm,
-        "chip_sm_bytes_per_cycle": result.rates.chip_sm,
         "tb_per_second": result.delivered_bytes / seconds / 1e12 if seconds else 0.0,
         "dram_tb_per_second": dram / seconds / 1e12 if seconds else 0.0,
         "dram_bytes": dram,
         "l2_sectors": result.counters.get(_READS, 0),
-        "limiter": result.limiter.name,
-        "limiter_share": result.limiter.share,
-        "bound_cycles": result.bounds.merged_cycles if result.bounds is not None else None,
-        "bound_link": result.bounds.merged_link if result.bounds is not None else None,
+        "bound_cycles": row["bound_merged_cycles"],
+        "bound_link": row["bound_merged_link"],
         **{f"use_{key}": use.get(name, 0.0) for key, name in RESOURCES.items()},
         **result.counters,
     }

@@ -2,19 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from math import prod
 
 from hoppersim.errors import InputError
+from hoppersim.pool import OnCount
 from hoppersim.sweep.axes import factors, settings_of_points
 from hoppersim.sweep.columns import Columns, plan_columns
 from hoppersim.sweep.files import plain_sweep
 from hoppersim.sweep.points import Point, PointBuilder
 from hoppersim.sweep.study import Sweep
-
-OnCount = Callable[[int, int], None]
-"""Called with how many are done, and of how many."""
 
 
 @dataclass(frozen=True)

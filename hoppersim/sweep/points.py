@@ -6,12 +6,9 @@ from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import Any
 
-import msgspec
-
 from hoppersim.errors import InputError
-from hoppersim.machine.loading import load_machine
-from hoppersim.machine.machine import Machine
 from hoppersim.machine.rules import closest
+from hoppersim.pool import MachineRequest, machine_for
 from hoppersim.program.case_spec import Case
 from hoppersim.program.cases import build_case
 from hoppersim.program.files import load_work
@@ -26,20 +23,6 @@ from hoppersim.sweep.study import Settings, Sweep
 from hoppersim.sweep.works import case_names, make_case, make_flow
 
 
-class Setup(msgspec.Struct, frozen=True):
-    """How to load the machine of a point; travels to the processes instead of the machine."""
-
-    preset: str
-    overrides: tuple[str, ...] = ()
-    floorplan: str | None = None
-
-
-@lru_cache(maxsize=8)
-def machine_for(setup: Setup) -> Machine:
-    """Load the machine of a point; points that follow each other often share it."""
-    return load_machine(setup.preset, setup.overrides, setup.floorplan)
-
-
 @dataclass(frozen=True)
 class Point:
     """One point of a study.
@@ -48,7 +31,7 @@ class Point:
     ----------
     settings
         Values of what varies.
-    setup
+    request
         Its machine.
     work, key
         What to simulate, and its identity; None and empty where nothing is.
@@ -61,7 +44,7 @@ class Point:
     """
 
     settings: Settings
-    setup: Setup
+    request: MachineRequest
     work: Work | None = None
     key: str = ""
     machine_hash: str = ""
@@ -93,7 +76,9 @@ class PointBuilder:
             raise InputError("flow", sweep.flow, "a study runs a case or a flow file, not both", "no case")
         if not flow and not isinstance(sweep.case, dict):
             raise InputError("case", sweep.case, "a study needs a base: a table case, or a flow file")
-        self.parameters = Parameters(machine_for(Setup(sweep.preset, (), sweep.floorplan)), flow=flow)
+        self.parameters = Parameters(
+            machine_for(MachineRequest(sweep.preset, (), sweep.floorplan)), flow=flow
+        )
         self._base = {name: self._fixed(name, value) for name, value in sweep.settings.items()}
         self._fields = {} if flow else {name: self._field(name, value) for name, value in sweep.case.items()}
 
@@ -116,27 +101,27 @@ class PointBuilder:
         InputError
             If a field of the case is missing, or a path leads nowhere in the flow file.
         """
-        setup = self._setup(settings)
+        request = self._request(settings)
         case, work = self._work(settings)
         try:
-            machine = machine_for(setup)
+            machine = machine_for(request)
             work = build_case(case) if case is not None else work
         except InputError as error:
-            return Point(settings, setup, status="refused", reason=str(error))
+            return Point(settings, request, status="refused", reason=str(error))
         assert work is not None
         known = known_figures(case, work)
         violations = check(work, machine)
         reason = "; ".join(map(str, violations)) or columns.breach(settings | known)
         about = (machine.hash, machine.name, machine.provisional_count, known)
         if reason:
-            return Point(settings, setup, None, "", *about, "refused" if violations else "outside", reason)
-        return Point(settings, setup, work, point_key(machine.hash, work, self.sweep.max_cycles), *about)
+            return Point(settings, request, None, "", *about, "refused" if violations else "outside", reason)
+        return Point(settings, request, work, point_key(machine.hash, work, self.sweep.max_cycles), *about)
 
-    def _setup(self, settings: Settings) -> Setup:
+    def _request(self, settings: Settings) -> MachineRequest:
         numbers = {
             name: value for name, value in (self._base | settings).items() if self.parameters.of_machine(name)
         }
-        return Setup(
+        return MachineRequest(
             settings.get("preset", self.sweep.preset),
             tuple(override(name, value) for name, value in numbers.items()),
             settings.get("floorplan", self.sweep.floorplan),

@@ -7,17 +7,16 @@ from pathlib import Path
 
 import msgspec
 
-from hoppersim.engine.compiled.fabric import is_compiled
 from hoppersim.errors import HopperSimError, InputError
+from hoppersim.pool import MachineRequest, OnCount, machine_for, require_jobs, run_tasks
 from hoppersim.program.cases import Case, build_case
 from hoppersim.program.work import Work
 from hoppersim.result.api import simulate
 from hoppersim.sweep.figures import measured_figures
 from hoppersim.sweep.journal import Journal, Outcome
 from hoppersim.sweep.keys import model_hash
-from hoppersim.sweep.plan import OnCount, Plan, plan_sweep
-from hoppersim.sweep.points import Point, Setup, machine_for
-from hoppersim.sweep.pool import run_tasks
+from hoppersim.sweep.plan import Plan, plan_sweep
+from hoppersim.sweep.points import Point
 from hoppersim.sweep.study import Sweep
 from hoppersim.sweep.table import SweepResult, make_rows
 
@@ -25,7 +24,7 @@ from hoppersim.sweep.table import SweepResult, make_rows
 class Task(msgspec.Struct, frozen=True):
     """What a process needs to simulate a point."""
 
-    setup: Setup
+    request: MachineRequest
     machine_hash: str
     sources: str
     work: Work
@@ -81,8 +80,7 @@ def run_plan(
     plan: Plan, *, jobs: int = 1, folder: str | Path | None = None, on_count: OnCount | None = None
 ) -> SweepResult:
     """Simulate the points of a plan; see `run_sweep`."""
-    if jobs < 1:
-        raise InputError("--jobs", jobs, "must be at least one process", 1)
+    require_jobs(jobs)
     wanted = plan.runnable
     with Journal(Path(folder) if folder is not None else None) as journal:
         todo = {key: point for key, point in wanted.items() if key not in journal.known}
@@ -99,22 +97,18 @@ def run_plan(
 
 
 def _simulated(points: dict[str, Point], max_cycles: int | None, jobs: int) -> Iterator[tuple[str, Outcome]]:
-    """Simulate points as they come; a first use compiles the kernel here, once, not in every process."""
+    """Simulate points as they come."""
     tasks = {
-        key: Task(point.setup, point.machine_hash, model_hash(), point.work, max_cycles)
+        key: Task(point.request, point.machine_hash, model_hash(), point.work, max_cycles)
         for key, point in points.items()
         if point.work is not None
     }
-    alone = len(tasks) if jobs == 1 else 0 if is_compiled() else 1
-    for key in list(tasks)[:alone]:
-        yield key, simulate_task(tasks.pop(key))
-    if tasks:
-        yield from run_tasks(simulate_task, tasks, jobs, start_process)
+    return run_tasks(simulate_task, tasks, jobs, start_process)
 
 
 def start_process() -> None:
     """Load all of the simulator, and then take the hash of its sources."""
-    simulate(machine_for(Setup("tiny")), build_case(Case("unicast", grid=1, rows=8, iterations=1)))
+    simulate(machine_for(MachineRequest("tiny")), build_case(Case("unicast", grid=1, rows=8, iterations=1)))
     model_hash()
 
 
@@ -126,10 +120,10 @@ def simulate_task(task: Task) -> Outcome:
     InputError
         If the simulator, or a file of the machine, has changed since the point was planned.
     """
-    machine = machine_for(task.setup)
+    machine = machine_for(task.request)
     if (model_hash(), machine.hash) != (task.sources, task.machine_hash):
         rule = "the simulator and the files of the machine must stay as they are during a run; run again"
-        raise InputError("preset", task.setup.preset, rule)
+        raise InputError("preset", task.request.preset, rule)
     try:
         result = simulate(machine, task.work, max_cycles=task.max_cycles)
     except MemoryError:

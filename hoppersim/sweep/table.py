@@ -9,7 +9,7 @@ from html import escape
 from pathlib import Path
 from typing import Any
 
-from hoppersim.result.export import to_csv, to_json, write_text
+from hoppersim.result.export import to_json, write_tables, write_text
 from hoppersim.sweep.figures import SPEEDUP, Figures, show
 from hoppersim.sweep.finding import describe
 from hoppersim.sweep.journal import Outcome
@@ -74,17 +74,17 @@ class SweepResult:
         }
 
     def write(self, folder: str | Path) -> list[Path]:
-        """Write ``NAME.json`` and ``NAME.csv``, each whole or not at all.
+        """Write ``NAME.json``, and the rows in every format of a table, each file whole or not at all.
 
         Raises
         ------
         InputError
             If the folder cannot be written.
         """
-        files = [Path(folder) / f"{self.plan.sweep.name}{suffix}" for suffix in (".json", ".csv")]
-        write_text(files[0], to_json(self.document()))
-        write_text(files[1], to_csv(self.rows))
-        return files
+        stem = Path(folder) / self.plan.sweep.name
+        file = stem.with_name(f"{stem.name}.json")
+        write_text(file, to_json(self.document()))
+        return [file, *write_tables(stem, self.rows, self.plan.columns.units)]
 
     def __repr__(self) -> str:
         done = sum(row["status"] == "ok" for row in self.rows)

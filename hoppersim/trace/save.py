@@ -41,7 +41,7 @@ def save_trace(recorder: Recorder, result: Result, path: Path) -> list[str]:
         "machine hash": result.machine_hash,
         "work hash": result.work_hash,
         "one microsecond in the viewer": "one SM cycle",
-        "run [cycle]": round(result.cycles),
+        "cycles of the run": round(result.cycles),
     }
     if recorder.was_cut:
         notes["cut"] = f"the size limit of {recorder.selection.megabytes} MB was reached"
@@ -49,8 +49,9 @@ def save_trace(recorder: Recorder, result: Result, path: Path) -> list[str]:
     write_trace(timeline, path)
     begin, end = to_cycles(timeline.begin), to_cycles(timeline.end)
     clusters = len({(cta.flow.index, cta.cluster) for cta in recorder.ctas})
+    counted = f"{clusters} cluster{'s' * (clusters > 1)}"
     shown = (
-        f"Trace of {len(recorder.ctas)} of {result.ctas} CTAs ({clusters} clusters), cycles {begin:,.0f} to "
+        f"Trace of {len(recorder.ctas)} of {result.ctas} CTAs ({counted}), cycles {begin:,.0f} to "
         f"{end:,.0f}: {path} ({path.stat().st_size / 1e6:,.2f} MB). Open it at {VIEWER}; a microsecond "
         f"there is an SM cycle."
     )

@@ -28,7 +28,7 @@ xbar.gpc_bytes_per_cycle = [40, 160]
 cycles = "min"
 xbar.gpc_bytes_per_cycle = "min"
 """
-FILES = ["journal.jsonl", "port.csv", "port.json", "port.png", "port.svg"]
+FILES = ["journal.jsonl", "port.csv", "port.json", "port.parquet", "port.png", "port.svg"]
 
 
 @pytest.fixture

@@ -145,6 +145,13 @@ def test_a_trace_changes_no_result(tiny: Machine, tmp_path: Path, fabric: str) -
     assert _plain(result) == _plain(simulate(tiny, MULTICAST, fabric=fabric))
 
 
+def test_names_of_notes_are_such_as_the_viewer_keeps(trace: Trace) -> None:
+    names = {name for item in trace.slices for name in item.notes}
+    assert {"cycles of the run", "completed", "bytes"} <= names
+    # Its importer writes an underscore for brackets, dots and the like.
+    assert [name for name in names if not re.fullmatch(r"[\w ]+", name)] == []
+
+
 def test_the_same_run_gives_the_same_bytes(tiny: Machine, tmp_path: Path) -> None:
     files = [tmp_path / "first.pftrace", tmp_path / "second.pftrace"]
     for file in files:
@@ -335,4 +342,4 @@ def test_the_documented_example_runs_as_written(tmp_path: Path) -> None:
         [sys.executable, "-c", code], cwd=tmp_path, capture_output=True, text=True, check=False
     )
     assert done.returncode == 0, done.stderr
-    assert done.stdout.startswith("Trace of 2 of 132 CTAs (1 clusters), cycles 500 to 1,500: run.pftrace")
+    assert done.stdout.startswith("Trace of 2 of 132 CTAs (1 cluster), cycles 500 to 1,500: run.pftrace")

@@ -7,8 +7,8 @@ from msgspec import to_builtins
 
 from hoppersim.experiments.cluster_scaling import STUDY
 from hoppersim.experiments.runner import run_study
-from hoppersim.experiments.study import MachineRequest
 from hoppersim.machine.loading import load_machine
+from hoppersim.pool import MachineRequest
 from hoppersim.program.cases import Case, Mode, build_case
 from hoppersim.result.api import simulate
 

@@ -18,7 +18,6 @@ from hoppersim.experiments.registry import study_names
 from hoppersim.experiments.runner import run_study
 from hoppersim.experiments.study import (
     MODE_NAMES,
-    MachineRequest,
     against_silicon,
     case_row,
     model_error,
@@ -26,6 +25,7 @@ from hoppersim.experiments.study import (
 )
 from hoppersim.machine.loading import load_machine
 from hoppersim.machine.machine import Machine
+from hoppersim.pool import MachineRequest
 from hoppersim.program.case_spec import MODES, Case
 from hoppersim.program.cases import build_case
 from hoppersim.program.rules import check
@@ -108,6 +108,14 @@ def test_silicon_counts_each_work_once_and_says_nothing_without_any() -> None:
     assert "at 2 of these points" in text
     assert "by -100% at worst" in text
     assert against_silicon([row | {"silicon_cycles": None}]) == []
+
+
+def test_a_run_much_shorter_than_the_measured_one_says_so() -> None:
+    row = {"work_hash": "a", "cycles": 110.0, "silicon_cycles": 100.0, "silicon_iterations": 64}
+    (text,) = against_silicon([row | {"iterations": 8}, row | {"iterations": 32}])
+    assert "1 of them run as few as 8 iterations beside measured ones of 64" in text
+    (text,) = against_silicon([row | {"iterations": 16}])
+    assert "iterations" not in text
 
 
 def test_a_small_machine_has_no_silicon_beside_it(tiny: Machine) -> None:

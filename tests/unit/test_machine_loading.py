@@ -262,3 +262,7 @@ def test_a_base_that_leads_back_or_does_not_exist_is_bad_input(tmp_path):
     with pytest.raises(InputError, match="must be a preset") as caught:
         load_machine(_with_base(tmp_path, "mine", "h200"))
     assert caught.value.nearest == "h200_sxm"
+
+
+def test_a_single_override_needs_no_list():
+    assert load_machine("tiny", "lrc.enabled=0").hash == load_machine("tiny", ["lrc.enabled=0"]).hash

@@ -12,8 +12,8 @@ from hoppersim.cli.experiment import _document
 from hoppersim.errors import InputError
 from hoppersim.experiments.registry import find_study
 from hoppersim.experiments.runner import run_study
-from hoppersim.experiments.study import MachineRequest
 from hoppersim.machine.machine import Machine
+from hoppersim.pool import MachineRequest
 from hoppersim.program.case_spec import Case
 from hoppersim.program.cases import build_case
 from hoppersim.result.api import simulate

@@ -96,6 +96,16 @@ def test_repr_and_notebook_table_name_the_figures(tiny: Machine) -> None:
     assert "<table>" in result._repr_html_()
 
 
+def test_machines_and_works_show_themselves_in_few_words(tiny: Machine) -> None:
+    assert repr(tiny) == (
+        f"<Machine tiny: {tiny.sm_count} SMs in {tiny.gpc_count} GPCs, {tiny.spec.l2.slices} L2 slices, "
+        f"{tiny.spec.clocks.sm_ghz:g} GHz, hash {tiny.hash}>"
+    )
+    page = build_case(Case("multicast", cluster=2))._repr_html_()
+    assert page.startswith("<pre>")
+    assert "tma_load" in page
+
+
 def test_verdict_is_undecided_within_the_error(tiny: Machine) -> None:
     result = _run(tiny, "multicast")
     verdict = compare(result, result, ("a", "b"), error=0.1)

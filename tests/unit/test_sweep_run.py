@@ -16,13 +16,13 @@ from msgspec.structs import replace
 from hoppersim import run_sweep
 from hoppersim.errors import InternalError
 from hoppersim.machine.loading import load_machine
+from hoppersim.pool import LostProcessError, run_in_processes
 from hoppersim.program.case_spec import Case
 from hoppersim.program.cases import build_case
 from hoppersim.program.files import save_work
 from hoppersim.result.api import simulate
 from hoppersim.sweep import runner
 from hoppersim.sweep.journal import JOURNAL
-from hoppersim.sweep.pool import LostProcessError, run_tasks
 from hoppersim.sweep.study import Sweep
 
 PORT = "xbar.gpc_bytes_per_cycle"
@@ -172,4 +172,4 @@ def test_a_result_shows_itself_as_a_table() -> None:
 
 def test_a_process_that_ends_by_itself_is_an_error_that_says_why() -> None:
     with pytest.raises(LostProcessError, match="ended before its point was done"):
-        list(run_tasks(os._exit, {"a": 3}, jobs=1))
+        list(run_in_processes(os._exit, {"a": 3}, jobs=1))
