@@ -29,6 +29,9 @@ PLANS = (
     "hbm_depth",
     "latency_map",
     "in_flight",
+    "slices",
+    "races",
+    "fresh",
 )
 CASES = "cases"
 """What the plan of a point is called that is a case of its own."""
