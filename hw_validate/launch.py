@@ -248,12 +248,12 @@ class Session:
             parts.append({**result, "check": checked[number]})
         return {"status": "ok", **_placement(flows), "flows": parts}
 
-
     def _stored(self, flow: dict[str, Any]) -> dict[str, tuple[int, int]]:
         """Give address and bytes of each allocation whose stored data are checked."""
         memory = {item["memory"]["name"]: item["memory"] for item in flow["maps"]}
         return {
-            name: (self.allocation(memory[name]), int(memory[name]["bytes"])) for name in flow.get("stored", ())
+            name: (self.allocation(memory[name]), int(memory[name]["bytes"]))
+            for name in flow.get("stored", ())
         }
 
     def _clear_stored(self, flow: dict[str, Any]) -> None:

@@ -1,4 +1,4 @@
-"""A fresh set of points over all kinds of flows, drawn at random: 150 set aside, 60 of the rarer kinds for training.
+"""A fresh set of points over all kinds of flows: 150 set aside, and 60 of the rarer kinds for training.
 
 It was planned when most kinds had been measured and the model had been changed for them, so that the score of
 a changed model is taken on points that nobody has seen. Two thirds of what is set aside are cases of the

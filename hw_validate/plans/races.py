@@ -47,12 +47,14 @@ def points() -> list[Point]:
         verify = source.random() < VERIFIED_SHARE
         reason = "random" if number in aside else ""
         for one in (case, replace(case, mode="unicast")):
-            tags = {"set_aside": reason, "race": number, "close": number >= RACES}
+            tags: dict[str, Any] = {"set_aside": reason, "race": number, "close": number >= RACES}
             found.append(point(one, "race", repeats=9, verify=verify, **tags))
     return found
 
 
-def _draw(source: random.Random, cases: list[Case], count: int, draw: Callable[[random.Random], Case]) -> None:
+def _draw(
+    source: random.Random, cases: list[Case], count: int, draw: Callable[[random.Random], Case]
+) -> None:
     """Draw cases that can be launched until there are so many, no two against the same unicast."""
     known = {replace(case, mode="unicast") for case in cases}
     while len(cases) < count:
@@ -87,7 +89,7 @@ def memory_fields(source: random.Random, kind: str) -> dict[str, Any]:
 
 
 def _anything(source: random.Random) -> Case:
-    mode: Mode = source.choice(("multicast", "multicast", "multicast_slices"))  # type: ignore[assignment]
+    mode: Mode = source.choice(("multicast", "multicast", "multicast_slices"))
     rows = source.choice(ROWS)
     return Case(
         mode,
@@ -104,7 +106,7 @@ def _anything(source: random.Random) -> Case:
 
 def _close(source: random.Random) -> Case:
     """Draw a case in which both ways should take nearly the same time."""
-    mode: Mode = source.choice(("multicast", "multicast_slices"))  # type: ignore[assignment]
+    mode: Mode = source.choice(("multicast", "multicast_slices"))
     tiny = source.random() < 0.5
     rows = source.choice((8, 16)) if tiny else source.choice((128, 192, 256))
     stages = source.choice((2, 4))

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import random
 from collections.abc import Callable
-from typing import Any
+from typing import Any, Literal
 
 from msgspec.structs import replace
 
@@ -16,14 +16,22 @@ from hoppersim.program.builders import article_multicast, article_unicast, dsmem
 from hoppersim.program.operations import Affine, For, Operation, RemoteLoad
 from hoppersim.program.work import Flow, SmSet, Work
 from hw_validate.bundle import Point
-from hw_validate.plans.cluster_fabric import one_sided
-from hw_validate.plans.pushes import Push, beside, push_work
+from hw_validate.plans.cluster_fabric import BYTES, one_sided
+from hw_validate.plans.pushes import Pattern, Push, beside, push_work
 from hw_validate.plans.rings import LINE, Phases, Ring, fresh, private, ring_work
 from hw_validate.plans.shapes import BOX_BYTES, Shape, shape_work
 from hw_validate.plans.stores import store_work
 
 ROUNDS: Phases = ((10, False),)
 CLUSTERS = (2, 2, 4, 8, 16)
+PUSHES: tuple[Pattern, ...] = ("ring", "ring", "exchange", "half", "one_way", "across")
+STORES: tuple[Pattern, ...] = ("ring", "exchange", "one_way")
+WAYS: tuple[tuple[Literal["unicast", "multicast"], int], ...] = (
+    ("unicast", 1),
+    ("unicast", 2),
+    ("multicast", 2),
+    ("multicast", 4),
+)
 PLACES = (SmSet(), SmSet(), SmSet(gpcs=(1,)), SmSet(gpcs=(1, 4)))
 
 
@@ -48,7 +56,7 @@ def push(source: random.Random) -> Point:
     """Draw bulk copies between the CTAs of a cluster."""
     cluster, stages = source.choice(CLUSTERS), source.choice((1, 2, 4, 6))
     size, copies = source.choice(((1024, 4), (2048, 1), (4096, 2), (8192, 1), (16384, 1), (24576, 1)))
-    pattern = source.choice(("ring", "ring", "exchange", "half", "one_way", "across"))
+    pattern = source.choice(PUSHES)
     sms = source.choice(PLACES)
     work = push_work(Push(cluster, size, copies, pattern, stages=stages, rounds=ROUNDS, sms=sms))
     return _point("push", work, cluster=cluster, tile=size * copies, copies=copies, pattern=pattern,
@@ -58,8 +66,9 @@ def push(source: random.Random) -> Point:
 def asynchronous(source: random.Random) -> Point:
     """Draw stores that complete on a barrier of the receiver."""
     cluster, stages = source.choice(CLUSTERS), source.choice((1, 2, 4))
-    size, width, warps = source.choice((2048, 8192, 16384)), source.choice((4, 8, 16)), source.choice((1, 4, 8))
-    pattern = source.choice(("ring", "exchange", "one_way"))
+    size, width = source.choice((2048, 8192, 16384)), source.choice(BYTES)
+    warps = source.choice((1, 4, 8))
+    pattern = source.choice(STORES)
     sms = source.choice(PLACES)
     work = push_work(Push(cluster, size, 1, pattern, width, warps, stages, ROUNDS, sms=sms))
     return _point("st_async", work, cluster=cluster, tile=size, width=width, warps=warps, pattern=pattern,
@@ -96,7 +105,7 @@ def _with_loads(work: Work, width: Any, unroll: int) -> Work:
 def direct(source: random.Random) -> Point:
     """Draw remote loads or stores from rank to rank, with nothing else in the loop."""
     kind, cluster = source.choice(("load", "load", "store")), source.choice(CLUSTERS)
-    width, unroll, warps = source.choice((4, 8, 16)), source.choice((1, 2, 4, 8)), source.choice((2, 4, 8))
+    width, unroll, warps = source.choice(BYTES), source.choice((1, 2, 4, 8)), source.choice((2, 4, 8))
     following = Affine(base=1, rank=1, wrap=cluster)
     sms = source.choice((SmSet(gpcs=(2,)), SmSet(gpcs=(1, 4)), SmSet(gpcs=(1, 2, 3))))
     work = one_sided(kind, cluster, following, (), (width, unroll, warps), sms)
@@ -154,12 +163,13 @@ def promotion(source: random.Random) -> Point:
     boxes, stages = source.choice(((1, 4), (2, 4), (2, 2)))
     shape = Shape(width, 512, 0, promoted, boxes, stages, 4, ctas, cold)
     return _point("promotion", shape_work(shape), memory="hbm" if cold else "l2", width=width,
-                  promotion=promoted, boxes=boxes, stages=stages, tile=boxes * BOX_BYTES, ctas=ctas)  # fmt: skip
+                  promotion=promoted, boxes=boxes, stages=stages, tile=boxes * BOX_BYTES,
+                  ctas=ctas)  # fmt: skip
 
 
 def paced(source: random.Random) -> Point:
     """Draw boxes in a pace: distinct or for a cluster, from the L2 or from HBM."""
-    mode, cluster = source.choice((("unicast", 1), ("unicast", 2), ("multicast", 2), ("multicast", 4)))
+    mode, cluster = source.choice(WAYS)
     cold, rows = cluster == 1 and source.random() < 0.4, source.choice((32, 64, 128))
     pace = source.choice((40, 90, 180, 300, 500, 900, 1800))
     ctas = 120
@@ -171,6 +181,7 @@ def paced(source: random.Random) -> Point:
 
 
 DRAWS: list[Callable[[random.Random], Point]] = [
-    article, push, asynchronous, pull, pull, direct, stores, beside_stores, beside_push, shapes, promotion, paced,
+    article, push, asynchronous, pull, pull, direct, stores, beside_stores, beside_push, shapes, promotion,
+    paced,
 ]  # fmt: skip
 """Kinds in turn; remote loads with reuse count twice."""

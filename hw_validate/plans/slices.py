@@ -89,7 +89,12 @@ def confined(slices: int, stages: int, sms: SmSet) -> Work:
     loads = tuple(
         TmaLoad(
             "rows",
-            (0, Affine(box * ROWS, cluster=STRIDE * ROWS, loops={"tile": onward} if onward else {}, wrap=total)),
+            (
+                0,
+                Affine(
+                    box * ROWS, cluster=STRIDE * ROWS, loops={"tile": onward} if onward else {}, wrap=total
+                ),
+            ),
             "tile",
             "full",
             box * box_bytes,
