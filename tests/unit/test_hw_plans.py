@@ -20,8 +20,8 @@ from hw_validate.plans.hbm_depth import ordered
 from hw_validate.works import PLANS
 
 NEW = (
-    "curves", "shapes", "stores", "cluster_fabric", "fabric_costs", "hbm_depth", "latency_map", "slices", "races",
-    "fresh",
+    "curves", "shapes", "stores", "cluster_fabric", "fabric_costs", "hbm_depth", "latency_map", "slices",
+    "races", "fresh",
 )  # fmt: skip
 DRAWN = {"races": "ef2c072df20bbf87", "fresh": "0dad81eeccd2a259"}
 """Plans most of which is set aside, and the digest of the hashes of what is."""
