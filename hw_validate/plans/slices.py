@@ -11,6 +11,9 @@ Hypothesis B: requests for one slice are held up before it as well (in the netwo
 share for each GPC), so a few slices give less than their part, or SMs in several GPCs more than SMs in one.
 Numbers of slices, of SMs and of GPCs tell them apart; stamps give the time that a stage waits, and counters
 say how much the coalescer merged and that the fullest slice has a k-th of the sectors.
+
+Answer: A, with a slice on each side of the L2: 49 to 54 B/cycle of look-ups each, four readers to a look-up.
+The map holds for 1 to 8 kilobytes; the fullest slice has two of 16 first pairs, and three of 32.
 """
 
 from __future__ import annotations
