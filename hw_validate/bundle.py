@@ -18,6 +18,7 @@ from hw_validate.lower import DEFAULT_OPTIONS, Options, kernel_source, lay_out, 
 from hw_validate.lower.layout import STAMPS_KEPT, stores
 from hw_validate.lower.wrappers import KERNELS, needed
 from hw_validate.sass import disassemble, find_nvdisasm
+from hw_validate.stored import stored_checks
 
 PLAN_VERSION = 1
 CTAS_CHECKED = 264
@@ -168,6 +169,7 @@ def _flow(folder: Path, modules: dict[str, Any], flow: Flow, point: Point) -> di
         ],
         "maps": [_map(item, launch) for item in program.maps],
         "expected": expected_checks(flow, checked) if point.verify else {"roles": {}, "why": "not asked for"},
+        "stored": stored_checks(flow, checked)["allocations"] if point.verify else {},
     }
 
 

@@ -260,7 +260,8 @@ def record(
     rows: Annotated[list[Path], typer.Argument(help="Rows of the runs, the main run first.")],
     out: Annotated[Path, typer.Option("--out", "-o", metavar="DIR", help="Folder of the dataset.")],
     counters: Annotated[
-        Path | None, typer.Option("--counters", metavar="FILE", help="Rows of hardware counters.")
+        list[Path] | None,
+        typer.Option("--counters", metavar="FILE", help="Rows of hardware counters of one run; may repeat."),
     ] = None,
     litmus: Annotated[
         Path | None, typer.Option("--litmus", metavar="FILE", help="Rows of litmus flows.")
@@ -283,7 +284,7 @@ def record(
     """
     from hw_validate.record import record as write_dataset
 
-    manifest = write_dataset(rows, out, counters=counters, litmus=litmus, flows=flows, plan=plan)
+    manifest = write_dataset(rows, out, counters=counters or (), litmus=litmus, flows=flows, plan=plan)
     for run_of in manifest.runs:
         typer.echo(f"{run_of.run}: {run_of.statuses}")
     typer.echo(f"{out} written; check it with: python -m hoppersim data verify {out}")

@@ -30,6 +30,7 @@ METRICS = (
     "lrc__xbar2gpc_sectors_op_read_coalescing_achieved_type_hardware.sum",
     "lrc__xbar2gpc_sectors_op_read_coalescing_achieved_type_programmatic.sum",
     "lts__t_sectors_srcunit_tex_op_read.sum",
+    "lts__t_sectors_srcunit_tex_op_read.max",
     "lts__t_sectors_srcunit_tex_op_read_lookup_hit.sum",
     "lts__t_sectors_srcunit_tex_op_read_lookup_miss.sum",
     "lts__t_sectors_srcunit_ltcfabric.sum",

@@ -153,6 +153,10 @@ class Expectation:
                 total = total * np.uint64(CHECK_FACTOR) + value
         return total
 
+    def follow_loads(self) -> None:
+        """Find out what loads leave in the buffers, which `boxes_at` then tells."""
+        self._arrivals()
+
     def _arrivals(self) -> dict[Any, list[Any]]:
         """List what each phase of each barrier brings: (buffer, stage, offset, bytes, check by cluster)."""
         found: dict[Any, list[Any]] = {}
@@ -174,11 +178,11 @@ class Expectation:
         return found
 
     def _add_load(self, found: dict[Any, list[Any]], load: TmaLoad, event: Event, rank: int) -> None:
-        offset = self._plain(load.offset, event, rank)
+        offset = self.plain(load.offset, event, rank)
         spec = self.program.map(load.map)
-        coordinates = [self._vector(part, event, rank) for part in load.coordinates]
+        coordinates = [self.vector(part, event, rank) for part in load.coordinates]
         value = self._box_check(spec, coordinates, offset)
-        ranks = (rank,) if load.mask is None else mask_ranks(self._plain(load.mask, event, rank))
+        ranks = (rank,) if load.mask is None else mask_ranks(self.plain(load.mask, event, rank))
         stage, turn = event.place(self.program.barrier(load.barrier).stages)
         place, visit = event.place(self.program.buffer(load.buffer).stages)
         for target in ranks:
@@ -193,7 +197,7 @@ class Expectation:
         value = np.full(len(self.clusters), (made * weights(words)).sum(dtype=np.uint64), np.uint64)
         stage, turn = event.place(self.program.barrier(store.barrier).stages)
         place = event.place(self.program.buffer(store.buffer).stages)[0]
-        target = self._plain(store.rank, event, rank)
+        target = self.plain(store.rank, event, rank)
         found.setdefault((target, store.barrier, stage, turn), []).append(
             (store.buffer, place, 0, store.bytes, value)
         )
@@ -204,14 +208,14 @@ class Expectation:
         if any(isinstance(op, BulkCopy) and op.destination == copy.source for op in self._operations):
             raise NotFollowed("data that bulk copies pass on")
         first, shift = (
-            self._plain(copy.source_offset, event, rank),
-            self._plain(copy.destination_offset, event, rank),
+            self.plain(copy.source_offset, event, rank),
+            self.plain(copy.destination_offset, event, rank),
         )
         stage, turn = event.place(self.program.barrier(copy.barrier).stages)
         place = event.place(destination.stages)[0]
-        target = self._plain(copy.rank, event, rank)
+        target = self.plain(copy.rank, event, rank)
         arrived = found.setdefault((target, copy.barrier, stage, turn), [])
-        boxes = self._boxes_at(copy.source, event, rank)
+        boxes = self.boxes_at(copy.source, event, rank)
         for offset, spec, coordinates in boxes:
             if not first <= offset <= offset + spec.box_bytes <= first + copy.bytes:
                 raise NotFollowed("bulk copies of parts of boxes")
@@ -223,14 +227,14 @@ class Expectation:
             value = np.full(len(self.clusters), words.sum(dtype=np.uint64), np.uint64)
             arrived.append((copy.destination, place, shift, copy.bytes, value))
 
-    def _boxes_at(self, buffer: str, event: Event, rank: int) -> list[Any]:
+    def boxes_at(self, buffer: str, event: Event, rank: int) -> list[Any]:
         """Give the boxes that a stage of a buffer holds: those of its last visit so far."""
         place, visit = event.place(self.program.buffer(buffer).stages)
         visits = self._loaded.get((rank, buffer, place), {})
         before = [number for number in visits if number <= visit]
         return visits[max(before)] if before else []
 
-    def _vector(self, operand: Operand, event: Event, rank: int) -> NDArray[np.int64]:
+    def vector(self, operand: Operand, event: Event, rank: int) -> NDArray[np.int64]:
         """Evaluate an operand for all clusters."""
         if isinstance(operand, int):
             return np.full(len(self.clusters), operand, np.int64)
@@ -239,14 +243,14 @@ class Expectation:
         values = base + operand.cluster * self.clusters
         return values % operand.wrap if operand.wrap else values
 
-    def _plain(self, operand: Operand, event: Event, rank: int) -> int:
+    def plain(self, operand: Operand, event: Event, rank: int) -> int:
         """Evaluate an operand that does not depend on the cluster."""
         if isinstance(operand, Affine) and operand.cluster and constant_value(operand) is None:
             raise NotFollowed("an offset, mask or rank depends on the cluster")
-        return int(self._vector(operand, event, rank)[0])
+        return int(self.vector(operand, event, rank)[0])
 
-    def _box_check(self, spec: TensorMap, coordinates: list[NDArray[np.int64]], offset: int) -> Checks:
-        """Give the check of a box at an offset of its stage, for the coordinates of every cluster."""
+    def first_words(self, spec: TensorMap, coordinates: list[NDArray[np.int64]]) -> NDArray[np.int64]:
+        """Give the word of the allocation at which each cluster's box begins; boxes lie inside the tensor."""
         counts = spec.box_elements
         inside = np.ones(len(self.clusters), bool)
         address = np.full(len(self.clusters), spec.base, np.int64)
@@ -256,7 +260,11 @@ class Expectation:
             address += start * spec.byte_strides[dim]
         if not inside.all() or (address % 4).any():
             raise NotFollowed("boxes that lie partly out of bounds, or off the word grid")
-        first = address // 4
+        return np.asarray(address // 4)
+
+    def _box_check(self, spec: TensorMap, coordinates: list[NDArray[np.int64]], offset: int) -> Checks:
+        """Give the check of a box at an offset of its stage, for the coordinates of every cluster."""
+        first = self.first_words(spec, coordinates)
         known = self._boxes.setdefault((spec.name, offset), {})
         if missing := sorted(set(first.tolist()) - known.keys()):
             known.update(zip(missing, box_checks(spec, offset, missing), strict=True))

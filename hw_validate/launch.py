@@ -235,13 +235,45 @@ class Session:
                 return {"status": "hang", "hang": stuck, **_placement(flows)}
         checked = [{"verified": None, "why": "not asked for"} for _ in flows]
         if point["verify"]:
+            for item in flows:
+                self._clear_stored(item.flow)
             made, _ = self.once(flows, "verifying", limit)
-            checked = [records.verify(run, item.flow) for run, item in zip(made, flows, strict=True)]
+            checked = [
+                records.verify(run, item.flow, self._weigh_stored(item.flow))
+                for run, item in zip(made, flows, strict=True)
+            ]
         parts = []
         for number, item in enumerate(flows):
             result = records.summary([made[number] for made in runs], times, item.flow)
             parts.append({**result, "check": checked[number]})
         return {"status": "ok", **_placement(flows), "flows": parts}
+
+    def _stored(self, flow: dict[str, Any]) -> dict[str, tuple[int, int]]:
+        """Give address and bytes of each allocation whose stored data are checked."""
+        memory = {item["memory"]["name"]: item["memory"] for item in flow["maps"]}
+        return {
+            name: (self.allocation(memory[name]), int(memory[name]["bytes"]))
+            for name in flow.get("stored", ())
+        }
+
+    def _clear_stored(self, flow: dict[str, Any]) -> None:
+        """Set to zero what the flow stores to, so that only the launch that follows can have written it."""
+        for address, size in self._stored(flow).values():
+            self.device.zero(address, size)
+
+    def _weigh_stored(self, flow: dict[str, Any]) -> dict[str, int]:
+        """Give the check of each allocation that the flow stored to, as `hw_validate.stored` foresees it."""
+        shape = Shape((self.device.attribute("MULTIPROCESSOR_COUNT") * 8, 1, 1), (1, 1, 1), 256, 0)
+        found = {}
+        for name, (address, size) in self._stored(flow).items():
+            place = self.device.allocate(8)
+            self.device.zero(place, 8)
+            values = [ctypes.c_uint64(address), ctypes.c_uint64(size // 4), ctypes.c_uint64(place)]
+            self.device.launch(self.probe("weigh_memory"), shape, values)
+            self.device.wait(60)
+            found[name] = int(self.device.read(place, (1,), np.uint64)[0])
+            self.device.free(place)
+        return found
 
 
 def _placement(flows: list[Prepared]) -> dict[str, Any]:

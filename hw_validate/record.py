@@ -47,7 +47,7 @@ class Session:
 
 
 def record(
-    rows: Sequence[Path], out: Path, *, counters: Path | None = None, litmus: Path | None = None,
+    rows: Sequence[Path], out: Path, *, counters: Sequence[Path] = (), litmus: Path | None = None,
     flows: Path | None = None, plan: Path | None = None,
 ) -> Manifest:  # fmt: skip
     """Write a dataset from the runner's rows.
@@ -59,7 +59,7 @@ def record(
     out
         Folder of the dataset, replaced as a whole; its error summary is kept.
     counters
-        Rows of counters, of points of one of the runs.
+        Files of rows of counters, each of points of one run.
     litmus, flows
         Rows of litmus flows, and the folder of the flows.
     plan
@@ -76,7 +76,7 @@ def record(
         session.points = [_point(session.name, row) for row in session.rows]
     points = _set_aside([point for session in sessions for point in session.points])
     works_of(points)
-    counted = _counters(counters, sessions) if counters is not None else []
+    counted = [row for path in counters for row in _counters(path, sessions)]
     observed = _litmus(litmus, flows, sessions) if litmus is not None and flows is not None else []
     files = {
         tables.POINTS: (len(points), tables.points_text(points).encode()),
@@ -224,10 +224,13 @@ def _count(values: Iterable[str]) -> dict[str, int]:
 
 
 def _counters(path: Path, sessions: Iterable[Session]) -> list[Counters]:
-    """Read counters; they belong to the first run that has all their points."""
-    rows = [row for row in read_rows(path) if row.get("row") == "counters" and "counters" in row]
+    """Read counters; they belong to the first run, on the part that the file names, with all their points."""
+    found = read_rows(path)
+    rows = [row for row in found if row.get("row") == "counters" and "counters" in row]
+    parts = {row["uuid"] for row in found if row.get("row") == "device"}
     wanted = {row["id"] for row in rows}
-    run = next((s.name for s in sessions if wanted <= {point.id for point in s.points}), None)
+    here = [session for session in sessions if parts <= {session.device["uuid"]}]
+    run = next((s.name for s in here if wanted <= {point.id for point in s.points}), None)
     if run is None:
         raise InputError("counters", path.name, "must be of points of one of the runs")
     return [

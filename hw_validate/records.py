@@ -112,8 +112,26 @@ def stamps(run: Run, flow: dict[str, Any]) -> dict[str, list[list[int]]]:
     return found
 
 
-def verify(run: Run, flow: dict[str, Any]) -> dict[str, Any]:
-    """Compare the checks of received data with those worked out beforehand."""
+def verify(run: Run, flow: dict[str, Any], stored: dict[str, int] | None = None) -> dict[str, Any]:
+    """Compare the checks of received and of stored data with those worked out beforehand.
+
+    Parameters
+    ----------
+    run, flow
+        The launch that verified, and its flow in the plan.
+    stored
+        Checks of the allocations that the flow stored to, by name.
+    """
+    received = _verify_received(run, flow)
+    if not stored:
+        return received
+    right = stored == flow["stored"]
+    verified = right and received["verified"] is not False
+    return {**received, "verified": verified, "stored": right}
+
+
+def _verify_received(run: Run, flow: dict[str, Any]) -> dict[str, Any]:
+    """Compare the checks of received data."""
     expected = flow["expected"]
     if not expected["roles"]:
         return {"verified": None, "why": expected["why"] or "no role waits for data"}

@@ -29,6 +29,9 @@ PLANS = (
     "hbm_depth",
     "latency_map",
     "in_flight",
+    "slices",
+    "races",
+    "fresh",
 )
 CASES = "cases"
 """What the plan of a point is called that is a case of its own."""
@@ -42,19 +45,26 @@ class Planned(NamedTuple):
 
 
 @cache
+def plan_works(name: str) -> dict[str, Work]:
+    """Give the works of one plan by their hash."""
+    return {
+        work_hash(point.work): point.work for point in import_module(f"hw_validate.plans.{name}").points()
+    }
+
+
+@cache
 def planned_works() -> dict[str, Planned]:
     """Give the works of all plans by their hash; a work of several plans belongs to the first."""
     found: dict[str, Planned] = {}
     for name in PLANS:
-        for point in import_module(f"hw_validate.plans.{name}").points():
-            found.setdefault(work_hash(point.work), Planned(name, point.work))
+        for key, work in plan_works(name).items():
+            found.setdefault(key, Planned(name, work))
     return found
 
 
-@cache
 def plan_hashes(name: str) -> frozenset[str]:
     """Give the hashes of all works of one plan."""
-    return frozenset(work_hash(point.work) for point in import_module(f"hw_validate.plans.{name}").points())
+    return frozenset(plan_works(name))
 
 
 def works_of(points: Iterable[Measured]) -> dict[str, Work]:
@@ -70,8 +80,8 @@ def works_of(points: Iterable[Measured]) -> dict[str, Work]:
         if point.hash in found:
             continue
         work = rebuild_work(point.tags)
-        if work is None and point.hash in planned_works():
-            work = planned_works()[point.hash].work
+        if work is None and point.plan in PLANS:
+            work = plan_works(point.plan).get(point.hash)
         if work is None or work_hash(work) != point.hash:
             raise InputError(point.label, point.hash[:16], "no case and no plan of this version is that work")
         found[point.hash] = work

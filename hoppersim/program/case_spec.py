@@ -53,6 +53,8 @@ class Case(msgspec.Struct, frozen=True, omit_defaults=True, forbid_unknown_field
         CTAs, or ``fill``.
     sms
         Which SMs take part.
+    skew
+        SM cycles by which the last CTA of a cluster starts after the first; the others lie between.
     warm
         Untimed launches before the timed one; None takes 1 for ``l2`` and 0 for ``hbm``.
     shared_bytes
@@ -75,6 +77,7 @@ class Case(msgspec.Struct, frozen=True, omit_defaults=True, forbid_unknown_field
     reads: int = 0
     grid: int | Literal["fill"] = "fill"
     sms: SmSet = SmSet()
+    skew: int = 0
     warm: int | None = None
     shared_bytes: int = ALONE_ON_SM
 
@@ -113,7 +116,7 @@ def check_case(case: Case) -> None:
     _check_range("row_bytes", case.row_bytes, 16, 512)
     for field in ("boxes", "stages", "iterations", "consumer_warps"):
         _check_range(field, getattr(case, field), 1, 2**20)
-    for field in ("compute", "reads", "footprint", "shared_bytes"):
+    for field in ("compute", "reads", "footprint", "skew", "shared_bytes"):
         _check_range(field, getattr(case, field), 0, 2**42)
     if case.row_bytes % 16:
         nearest = case.row_bytes // 16 * 16
@@ -124,6 +127,8 @@ def check_case(case: Case) -> None:
         raise InputError("pattern", case.pattern, "distinct tiles cannot all be one tile", "hot")
     if case.memory == "hbm" and case.pattern != "sweep":
         raise InputError("pattern", case.pattern, "only a sweep reads from HBM", "sweep")
+    if case.skew and case.cluster == 1:
+        raise InputError("skew", case.skew, "a cluster of one CTA has none that starts later", 0)
     if isinstance(case.grid, int) and (case.grid < 1 or case.grid % case.cluster):
         nearest = max(1, case.grid // case.cluster) * case.cluster
         raise InputError("grid", case.grid, f"a grid is a multiple of the cluster of {case.cluster}", nearest)

@@ -72,9 +72,17 @@ def build_case(case: Case) -> Work:
         grid=case.grid,
         cluster=(case.cluster, 1, 1),
         sms=case.sms,
+        skew=_starts(case),
         warm=case.warm if case.warm is not None else int(case.memory == "l2"),
     )
     return Work((Flow(program, launch),))
+
+
+def _starts(case: Case) -> Operand:
+    """Give the delay of each CTA's start: the ranks of a cluster one after the other."""
+    if not case.skew:
+        return 0
+    return Affine(by_rank=tuple(case.skew * rank // (case.cluster - 1) for rank in range(case.cluster)))
 
 
 def _units(case: Case) -> int:

@@ -54,7 +54,7 @@ WIDTHS: tuple[Width, ...] = ("lane", "warp", "warps")
 
 def points() -> list[Point]:
     """List the points; slopes are never set aside."""
-    flows = marked([*_rates(), *_beside(), *_copies(), *_latencies()], verified=False)
+    flows = marked([*_rates(), *_beside(), *_copies(), *_latencies()])
     return [*flows, *_slopes()]
 
 

@@ -26,9 +26,11 @@ from hoppersim.program.work import (
     Work,
 )  # fmt: skip
 from hw_validate.bundle import Point
+from hw_validate.plans.rings import padding
 
 REGION = 8
 ROUNDS = 16
+CTAS = 132
 
 
 @dataclass(frozen=True)
@@ -62,8 +64,9 @@ def private_stream(stream: Stream) -> Work:
         Role(name, (For(stream.rounds, (For(stream.region, body, stream.stages, "tile"),), 1, "round"),))
         for name, body in (("producer", producer), ("consumer", consumer))
     )
+    held = stream.rows * 128 * stream.stages
     program = Program(
-        "private stream", roles, (Buffer("tile", stream.rows * 128, stream.stages),),
+        "private stream", roles, (Buffer("tile", stream.rows * 128, stream.stages), *padding(held)),
         (Barrier("full", 1, stream.stages), Barrier("free", 1, stream.stages)),
         (TensorMap("tiles", "data", (64, stream.readers * step), (64, count)),),
     )  # fmt: skip
@@ -79,7 +82,8 @@ def points() -> list[Point]:
 
 def _point(work: Work, experiment: str, **tags: Any) -> Point:
     name = "_".join(str(value) for value in tags.values())
-    return Point(work, f"{experiment}_{name}", 3, False, tags={"experiment": experiment, **tags})
+    verify = experiment in ("private_all", "skew")
+    return Point(work, f"{experiment}_{name}", 3, verify, tags={"experiment": experiment, **tags})
 
 
 def _neighbours() -> Iterator[Point]:
@@ -110,13 +114,15 @@ def _chip() -> Iterator[Point]:
     for stages in (1, 2, 4, 6):
         for region in (1, 2, 4, 8):
             for rows in (256, 64):
-                work = private_stream(Stream(rows=rows, stages=stages, region=region, rounds=128 // region))
+                work = private_stream(
+                    Stream(rows=rows, stages=stages, region=region, rounds=128 // region, grid=CTAS)
+                )
                 yield _point(work, "private_all", stages=stages, region=region, rows=rows)
 
 
 def _skew() -> Iterator[Point]:
     """Two readers of the same tiles, one later than the other, alone and all over the chip."""
-    for name, kind in (("alone", {"grid": 2}), ("chip", {})):
+    for name, kind in (("alone", {"grid": 2}), ("chip", {"grid": CTAS})):
         for skew in (0, 50, 100, 200, 300, 400, 600, 800, 1200, 1600, 2400, 4000):
             for stages in (1, 4):
                 work = private_stream(Stream(cluster=2, shared=True, stages=stages, rows=128, **kind))  # type: ignore[arg-type]

@@ -11,6 +11,8 @@ from hw_validate.bundle import Point
 from hw_validate.lower import Options
 
 MIB = 2**20
+FOOTPRINTS = (4, 8, 12, 16, 20, 24, 28, 30, 32, 36, 40, 44, 48, 52, 56, 60, 64, 80, 96, 128)
+"""Working sets [MiB]; the L2 has 60 MB."""
 FAN_OUT_MODES: tuple[Mode, ...] = ("multicast", "unicast", "multicast_slices")
 
 
@@ -68,10 +70,10 @@ def _chip() -> Iterator[Point]:
 
 def _footprints() -> Iterator[Point]:
     """Working sets from a few tiles to twice the L2: hot spots, copies on both sides, capacity."""
-    for size in (4, 8, 12, 16, 20, 24, 28, 32, 40, 48, 56, 64, 80, 128):
+    for size in FOOTPRINTS:
         case = Case("unicast_distinct", rows=256, stages=6, iterations=max(128, 8 * size), pattern="sweep",
                     footprint=size * MIB)  # fmt: skip
-        yield point(case, "footprint")
+        yield point(case, "footprint", counted=True)
     for stages in (1, 2, 3, 4, 6):
         for pattern in ("sweep", "hot"):
             case = Case("unicast_distinct", rows=256, stages=stages, iterations=128, pattern=pattern,

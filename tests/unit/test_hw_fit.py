@@ -44,7 +44,7 @@ PORT = LeastSquares(
     (Parameter(("xbar.gpc_bytes_per_cycle",), 200, 2000),),
     (Probe({"experiment": "gpc_port", "group": 1}, 6),),
 )
-PORT_RUN = "2026-11-30-7c247961"
+PORT_RUN = load_dataset().manifest.runs[0].run
 
 
 class LinearBench(Bench):

@@ -64,7 +64,7 @@ def folder(tmp_path: Path) -> Path:
         "label": "p4",
         "counters": counters,
     }
-    record([rows], tmp_path / "set", counters=write(tmp_path / "counters.jsonl", counted))
+    record([rows], tmp_path / "set", counters=[write(tmp_path / "counters.jsonl", counted)])
     return tmp_path / "set"
 
 
@@ -103,7 +103,7 @@ def test_what_the_manifest_does_not_name_is_left_out(folder: Path) -> None:
 def test_equal_rows_give_equal_files_and_keep_the_error_summary(folder: Path, tmp_path: Path) -> None:
     (folder / "errors.json").write_text("{}")
     before = {path.name: path.read_bytes() for path in folder.iterdir()}
-    record([tmp_path / "rows.jsonl"], folder, counters=tmp_path / "counters.jsonl")
+    record([tmp_path / "rows.jsonl"], folder, counters=[tmp_path / "counters.jsonl"])
     assert {path.name: path.read_bytes() for path in folder.iterdir()} == before
 
 
@@ -133,6 +133,29 @@ def test_runs_of_one_day_and_part_are_numbered_and_share_what_is_set_aside(tmp_p
     manifest = record([first, second], tmp_path / "set")
     assert [run.run for run in manifest.runs] == ["2026-01-02-00000000", "2026-01-02-00000000-2"]
     assert manifest.set_aside == {"random": 2}
+
+
+def test_counters_of_two_runs_belong_to_the_part_that_their_file_names(tmp_path: Path) -> None:
+    runs = {"a": UUID, "b": "GPU-bbbbbbbb-1111-2222-3333-444444444444"}
+    rows = [write(tmp_path / f"{name}.jsonl", device(part), point(uuid=part)) for name, part in runs.items()]
+    first = point()
+    counted = [
+        write(
+            tmp_path / f"counters_{name}.jsonl",
+            device(part),
+            {"row": "counters", "id": first["id"], "hash": first["hash"], "label": "p4",
+             "counters": {"dram__bytes_read.sum": value}},
+        )
+        for value, (name, part) in enumerate(runs.items(), 64)
+    ]  # fmt: skip
+    record(rows, tmp_path / "set", counters=counted)
+    found = {row.run: row.counters for row in load_dataset(str(tmp_path / "set")).counters}
+    assert found == {
+        "2026-01-02-00000000": {"dram__bytes_read.sum": 64},
+        "2026-01-02-bbbbbbbb": {"dram__bytes_read.sum": 65},
+    }
+    with pytest.raises(InputError, match="points of one of the runs"):
+        record(rows[:1], tmp_path / "set", counters=counted)
 
 
 def test_the_command_says_what_it_wrote(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
