@@ -26,14 +26,14 @@ from hoppersim.machine.loading import load_machine
 from hoppersim.machine.machine import Machine
 from hoppersim.program.cases import Case, build_case
 from hoppersim.program.work import Work
-from hoppersim.result.api import simulate
+from hoppersim.result.api import simulate_with_stamps
 from hoppersim.result.sources import sources_hash
 from hw_validate.compare import Item
 from hw_validate.compare_curves import Pace, pace_of
 from hw_validate.counters import METRICS
 
 CACHE_VARIABLE = "HOPPERSIM_CACHE"
-LAYOUT = 2
+LAYOUT = 3
 """Raised when `Simulated` changes, so that what was kept in another form is not read."""
 OnPoint = Callable[[str], None]
 
@@ -142,7 +142,7 @@ def state_of(request: Request) -> str:
 def simulate_one(machine: Machine, work: Work) -> Simulated:
     """Simulate one work. A work that the machine cannot run gives its reason."""
     try:
-        result = simulate(machine, work)
+        result, stamps = simulate_with_stamps(machine, work)
     except HopperSimError as error:
         return Simulated(error=str(error))
     if result.hung:
@@ -152,7 +152,7 @@ def simulate_one(machine: Machine, work: Work) -> Simulated:
     mean = statistics.fmean(figures.cycles for figures in result.per_sm) if result.per_sm else None
     return Simulated(
         result.cycles, mean, bound, result.limiter.name, round(result.limiter.share, 4),
-        pace_of(getattr(result, "stamps", {})), result.delivered_bytes, counters,
+        pace_of(stamps), result.delivered_bytes, counters,
     )  # fmt: skip
 
 

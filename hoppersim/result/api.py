@@ -10,10 +10,12 @@ from hoppersim.errors import EXIT_INPUT, HopperSimError
 from hoppersim.program.rules import check
 from hoppersim.result.build import build_result
 from hoppersim.result.source import make_source
+from hoppersim.units import to_cycles
 
 if TYPE_CHECKING:
     from hoppersim.engine.guests import Extra
     from hoppersim.engine.observer import Observer
+    from hoppersim.engine.output import RunOutput
     from hoppersim.machine.machine import Machine
     from hoppersim.program.rules import Violation
     from hoppersim.program.work import Work
@@ -78,6 +80,30 @@ def simulate(
     InternalError
         If the simulation broke one of its own invariants.
     """
+    return _simulate(machine, work, fabric, max_cycles, extras, checks, observer)[0]
+
+
+def simulate_with_stamps(machine: Machine, work: Work) -> tuple[Result, dict[str, list[list[float]]]]:
+    """Simulate as `simulate` does, and give what the work's stamps noted as well.
+
+    Returns
+    -------
+    tuple
+        The Result; and times by ``role.name`` of the stamp, CTA by CTA, in order [cycle].
+    """
+    result, output = _simulate(machine, work)
+    stamps: dict[str, list[list[float]]] = {}
+    for number, cta in enumerate(output.ctas):
+        for role, name, tick in cta.stamps:
+            ctas = stamps.setdefault(f"{role}.{name}", [[] for _ in output.ctas])
+            ctas[number].append(to_cycles(tick))
+    return result, stamps
+
+
+def _simulate(
+    machine: Machine, work: Work, fabric: str = "compiled", max_cycles: int | None = None,
+    extras: tuple[Extra, ...] = (), checks: bool = True, observer: Observer | None = None,
+) -> tuple[Result, RunOutput]:  # fmt: skip
     from hoppersim.engine.simulate import simulate_raw
 
     violations = check(work, machine) if checks else []
@@ -87,4 +113,4 @@ def simulate(
         machine, work, fabric=fabric, max_cycles=max_cycles, extras=extras, watch=checks, observer=observer
     )
     result = build_result(machine, work, output, alone=not extras)
-    return replace(result, machine_hash=machine.hash, source=make_source(machine, work))
+    return replace(result, machine_hash=machine.hash, source=make_source(machine, work)), output

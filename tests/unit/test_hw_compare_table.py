@@ -12,7 +12,7 @@ from hoppersim.machine.loading import load_machine
 from hoppersim.program.cases import Case, build_case
 from hw_validate import compare_counters as counting
 from hw_validate import compare_store as store
-from hw_validate.bench import Bench, Request, Task
+from hw_validate.bench import Bench, Request, Task, simulate_one
 from hw_validate.compare import Item, Pair, Seeded
 from hw_validate.compare_ablation import ABLATIONS, COMPLETE, ablate, possible, sample
 from hw_validate.compare_curves import Pace, pace_of
@@ -259,6 +259,16 @@ def test_pace_and_latency_come_from_stamps() -> None:
     )
     assert pace_of({"producer.issued": [[0, 100]]}) is None
     assert pace_of({}) is None
+
+
+def test_a_simulated_curve_has_a_pace_too() -> None:
+    from hw_validate.plans.curves import points
+
+    work = next(point.work for point in points() if point.tags["curve"] == "push_c2")
+    found = simulate_one(load_machine(), work)
+    assert found.pace is not None
+    assert 0 < found.pace.latency < found.cycles
+    assert 0 < found.pace.interval < found.cycles
 
 
 def test_figures_are_written_and_the_same_twice(tmp_path: Path) -> None:
