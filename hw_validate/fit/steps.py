@@ -35,11 +35,10 @@ STEPS: tuple[Step, ...] = (
         (Probe({"kind": "latency", "memory": "l2"}),), "mean",
         ("only the whole way is measured: how its latency divides among the blocks is assumed",),
     ),
-    Scan(
-        "boxes", "extra time of a box after its last line, from one SM with four boxes a stage and with one",
-        (Values("tma.box_interval", (0, 1, 2, 4, 6, 8, 10, 12, 16)),),
-        (Probe({"experiment": ("width", "shift"), "ctas": 1, "boxes": 4, "shift": 0, "width": (128, 256)}),
-         Probe({"experiment": "private_port", "group": 1, "count": 1})),
+    LeastSquares(
+        "boxes", "what a load costs its thread, from phases of four boxes of 4 KB on one SM",
+        (Parameter(("costs.tma_load.*.issue",), 1, 200, 0.1),),
+        (Probe({"experiment": ("width", "shift"), "ctas": 1, "boxes": 4, "shift": 0, "width": (128, 256)}),),
         notes=("what the engine takes for a box, and its thread for a load, are not told apart",),
     ),
     LeastSquares(
@@ -64,10 +63,14 @@ STEPS: tuple[Step, ...] = (
         (Parameter(("xbar.gpc_bytes_per_cycle",), 200, 2000),),
         (Probe({"experiment": "private_port", "group": 1, "count": (8, 9, 10, 12, 14, 16)}),),
     ),
-    LeastSquares(
-        "chip", "responses that wait at a port before slices are held up, from private streams on every GPC",
-        (Parameter(("xbar.port_lines",), 16, 20000, 0.25),),
-        (Probe({"experiment": "private_chip", "count": (5, 6, 8, 10, 12, 14, 16)}),),
+    Scan(
+        "chip", "responses that wait at a port before slices are held up, from loops on many SMs",
+        (Values("xbar.port_lines", (75, 100, 150, 200, 300, 600, 1200)),),
+        (Probe({"experiment": "in_flight", "case.mode": "unicast_distinct", "case.rows": (128, 256),
+                "case.stages": 4}, 6),
+         Probe({"experiment": "curve", "curve": ("distinct", "multicast_c2", "shared_c2"), "pace": (0, 60)}),
+         Probe({"experiment": "scaling", "case.mode": "multicast", "case.cluster": (1, 2),
+                "case.rows": (64, 128)}, 3)),
     ),
     Scan(
         "lanes", "lanes in front of a CPC and lines that wait at an SM, from clusters of 2 and 4 in one GPC",
@@ -105,18 +108,57 @@ STEPS: tuple[Step, ...] = (
         (Parameter(("fabric.sm_bytes_per_cycle",), 4, 128),),
         (Probe({"experiment": "pairs", "pattern": "one_way", "pairs": (1, 2, 4)}),
          Probe({"experiment": "size", "pattern": "one_way", "bytes": 4096})),
-        notes=("an SM that receives while it sends gets 8 % less, which has no number of its own",),
     ),
     LeastSquares(
-        "gpc_copies", "what the TPCs of a GPC send together, from bulk copies with all of its SMs sending",
-        (Parameter(("fabric.tpc_bytes_per_cycle",), 8, 256),),
-        (Probe({"experiment": "pairs", "pairs": (7, 8, 9)}),
-         Probe({"experiment": "cluster", "place": "alone", "cluster": 16})),
+        "acknowledge", "what a received line takes of an SM's way out, from bulk copies both ways",
+        (Parameter(("fabric.acknowledge_interval",), 0.01, 5, 0.1),),
+        (Probe({"experiment": "pairs", "pattern": "exchange", "pairs": (1, 2, 3)}),
+         Probe({"experiment": "cluster", "place": "alone", "cluster": 4})),
+    ),
+    LeastSquares(
+        "gpc_copies", "what the SMs of a CPC send together, from bulk copies with all SMs of a GPC sending",
+        (Parameter(("fabric.cpc_bytes_per_cycle",), 24, 512), Parameter(("fabric.tpc_crossing",), 1, 3)),
+        (Probe({"experiment": "pairs", "pattern": "exchange", "pairs": (8, 9)}),
+         Probe({"experiment": "cluster", "place": "chip", "cluster": (4, 16)})),
+    ),
+    LeastSquares(
+        "copies", "what the first line of a copy takes, from copies that two CTAs send each other in turn",
+        (Parameter(("tma.copy_launch_latency",), 1, 300, 0.1),),
+        (Probe({"kind": "round_trip", "operation": tuple(f"bulk_copy {n}" for n in (16, 128, 512, 4096))}),),
+    ),
+    Scan(
+        "small_copies", "between the starts of copies, from phases of eight small ones",
+        (Values("tma.copy_interval", (0, 6, 12, 18, 20, 23, 26, 30)),),
+        (Probe({"experiment": "size", "bytes": (16, 64, 256)}),),
+    ),
+    LeastSquares(
+        "way_out", "what a request takes of an SM's way out, from loads of the L2 beside pushes",
+        (Parameter(("xbar.request_interval",), 0.05, 4, 0.1),),
+        (Probe({"experiment": "beside", "who": "both", "cluster": 2, "place": "alone"}),
+         Probe({"experiment": "beside_kind", "kind": ("bulk_one_way", "st_async_one_way")})),
     ),
     LeastSquares(
         "remote_loads", "what a remote load costs its thread, from copies of one in a loop",
         (Parameter(("costs.remote_ld.*.issue",), 1, 200, 0.1),),
         (Probe({"kind": "fabric_slope", "operation": ("remote_ld 4", "remote_ld 16"), "copies": 8}),),
+    ),
+    LeastSquares(
+        "batches", "what further loads of a batch cost, from loops of one and more loads a thread",
+        (Parameter(("costs.remote_ld.*.next",), 0.5, 100, 0.2),),
+        (Probe({"experiment": "load", "unroll": (4, 8), "warps": (1, 4)}, 8),),
+    ),
+    LeastSquares(
+        "thread_stores", "what stores of an unrolled loop cost, from remote and asynchronous ones",
+        (Parameter(("costs.st_async.*.start",), 1, 800, 0.1),
+         Parameter(("costs.st_async.*.next",), 1, 100, 0.1),
+         Parameter(("costs.remote_st.*.next",), 0.5, 100, 0.2)),
+        (Probe({"experiment": "st_async", "warps": (1, 4)}), Probe({"experiment": "store", "warps": (1, 4)})),
+    ),
+    LeastSquares(
+        "paced", "what a timed spin takes longer right after a load or copy, from paced boxes and pushes",
+        (Parameter(("costs.compute.*.after_tma",), 1, 200, 0.1),),
+        (Probe({"experiment": "curve", "curve": ("distinct", "shared_c4", "multicast_c4", "push_c4"),
+                "pace": (50, 130, 250, 400, 600, 800, 1500)}, 10),),
     ),
     LeastSquares(
         "local_reads", "latency of own shared memory and what a read costs its thread, from reads in a loop",
