@@ -30,8 +30,8 @@ STEPS: tuple[Step, ...] = (
         notes=("an arrive's effect and a wait's wake show as their sum; the effect stays as it was",),
     ),
     LeastSquares(
-        "one_box", "latency of the L2 and pace of the TMA engine, from one box at a time on an idle chip",
-        (Parameter(("l2.latency",), 20, 600), Parameter(("tma.line_interval",), 0.5, 4)),
+        "one_box", "latency of the L2, from one box at a time on an idle chip",
+        (Parameter(("l2.latency",), 20, 600),),
         (Probe({"kind": "latency", "memory": "l2"}),), "mean",
         ("only the whole way is measured: how its latency divides among the blocks is assumed",),
     ),
@@ -124,7 +124,7 @@ STEPS: tuple[Step, ...] = (
     LeastSquares(
         "copies", "what the first line of a copy takes, from copies that two CTAs send each other in turn",
         (Parameter(("tma.copy_launch_latency",), 1, 300, 0.1),),
-        (Probe({"kind": "round_trip", "operation": tuple(f"bulk_copy {n}" for n in (16, 128, 512, 4096))}),),
+        (Probe({"kind": "round_trip", "operation": "bulk_copy", "bytes": (16, 128, 512, 4096)}),),
     ),
     Scan(
         "small_copies", "between the starts of copies, from phases of eight small ones",
