@@ -1,7 +1,7 @@
 """Addresses confined to a few slices of the L2: what one slice gives, and where its requests queue.
 
 The map of `hoppersim.blocks.addresses` says where they lie: a kilobyte lies in two slices, whose pairs of
-lines alternate, and the first pairs of up to 47 kilobytes that follow each other lie in as many slices. Rows
+lines alternate, and the first pairs of eight kilobytes that follow each other lie in as many slices. Rows
 of 256 bytes, 512 bytes apart, so keep to one slice for each kilobyte. Every CTA goes round and round over the
 rows of k kilobytes, each from another one on.
 
@@ -13,7 +13,8 @@ Numbers of slices, of SMs and of GPCs tell them apart; stamps give the time that
 say how much the coalescer merged and that the fullest slice has a k-th of the sectors.
 
 Answer: A, with a slice on each side of the L2: 49 to 54 B/cycle of look-ups each, four readers to a look-up.
-The map holds for 1 to 8 kilobytes; the fullest slice has two of 16 first pairs, and three of 32.
+The fullest slice has one of up to 8 first pairs, two of 16 and three of 32; so the map, which then gave one
+of up to 47, draws anew after eight kilobytes now.
 """
 
 from __future__ import annotations
