@@ -70,6 +70,7 @@ def bind_wait(run: RoleRun, operation: op.Wait, notice: Callable[[int, int], Non
     parity = _parity(run, operation, stages)
     hit, wake = max(1, run.cost(operation, "hit")), max(1, run.cost(operation, "wake"))
     clockwork, polls = run.clockwork, operation.form != "try"
+    tiles, landed = clockwork.tiles, clockwork.tiles.landed
 
     def at_once(_: int) -> int:
         return wake
@@ -79,6 +80,8 @@ def bind_wait(run: RoleRun, operation: op.Wait, notice: Callable[[int, int], Non
             yield run.settle()
         number, phase = numbers[stage()], parity()
         if clockwork.passed(number, phase):
+            if number in landed:
+                tiles.go_on(number, clockwork.barriers[number].flipped, run.time, run.time + hit)
             run.debt += hit
             if notice is not None:
                 notice(number, phase)
@@ -86,8 +89,11 @@ def bind_wait(run: RoleRun, operation: op.Wait, notice: Callable[[int, int], Non
         run.waiting = (operation, operation.barrier, stage(), phase)
         since = run.time
         delay = (lambda flip: hit - (flip - since) % hit + wake) if polls else at_once
-        yield clockwork.wait(number, delay)
+        flip = yield clockwork.wait(number, delay)
         run.waiting = None
+        run.waited += max(0, flip - since)
+        if number in landed:
+            tiles.go_on(number, flip, since, run.time)
         if notice is not None:
             notice(number, phase)
 
@@ -150,6 +156,7 @@ def _bind_load(run: RoleRun, operation: op.TmaLoad) -> Step:
     name, size = operation.barrier, tensor.box_bytes
     kind = LOAD if operation.mask is None else MULTICAST
     fetch = round(run.flow.machine.spec.tma.descriptor_latency * TICKS_PER_CYCLE)
+    follow = run.clockwork.tiles.follower(run, kind, operation.map, issue)
     known: dict[tuple[int, ...], Any] = {}
 
     def step() -> None:
@@ -169,7 +176,7 @@ def _bind_load(run: RoleRun, operation: op.TmaLoad) -> Step:
             tick = run.clockwork.load_tick(run.cta.sm, run.time, fetch)
             run.clockwork.inject(
                 Transfer(tick, kind, run.cta.sm, run.order, reach, box.address, box.row_bytes, box.counts,
-                         box.strides, size)
+                         box.strides, size, follow(reach))
             )  # fmt: skip
 
     return False, step
@@ -183,18 +190,21 @@ def _deliver_nothing(run: RoleRun, reach: tuple[Destination, ...], count: int) -
         run.clockwork.post(destination.barrier, tick, 0, count, "fabric")
 
 
-def _bind_copy(run: RoleRun, operation: op.BulkCopy) -> Step:
+def _bind_copy(run: RoleRun, operation: op.BulkCopy, before: int = 0) -> Step:
+    """Turn a copy into a step; `before` are the ticks that its thread has already spent on it."""
     stage = run.stage_of(run.flow.flow.program.barrier(operation.barrier).stages)
     rank, issue = run.value(operation.rank), run.cost(operation, "issue")
+    follow = run.clockwork.tiles.follower(run, COPY, operation.destination, before + issue)
 
     def step() -> None:
         run.debt += issue
         target = _reach(run, rank(), "a bulk copy")
         if target is not None:
             reach = (Destination(target.sm, target.barrier(operation.barrier, stage())),)
+            size = operation.bytes
             run.clockwork.inject(
                 Transfer(
-                    run.time, COPY, run.cta.sm, run.order, reach, 0, operation.bytes, bytes=operation.bytes
+                    run.time, COPY, run.cta.sm, run.order, reach, 0, size, bytes=size, tile=follow(reach)
                 )
             )
 
@@ -203,8 +213,8 @@ def _bind_copy(run: RoleRun, operation: op.BulkCopy) -> Step:
 
 def _bind_st_async(run: RoleRun, operation: op.StAsync) -> Step:
     copy = op.BulkCopy("", operation.buffer, operation.bytes, operation.rank, operation.barrier)
-    _, send = _bind_copy(run, copy)
     extra = run.cost(operation, "issue") * max(1, operation.bytes // (operation.width * 32 * run.role.warps))
+    _, send = _bind_copy(run, copy, extra)
 
     def step() -> None:
         run.debt += extra
@@ -245,8 +255,10 @@ def _bind_store_wait(run: RoleRun, operation: op.StoreWait) -> Step:
             group = run.groups.pop(0)
             if not run.clockwork.passed(group, 0):
                 run.waiting = (operation, "bulk group", 0, 0)
+                since = run.time
                 yield run.clockwork.wait(group, lambda _: 1)
                 run.waiting = None
+                run.waited += run.time - since
         run.debt += issue
 
     return True, step
@@ -264,13 +276,17 @@ def _bind_remote(run: RoleRun, operation: op.RemoteLoad | op.RemoteStore) -> Ste
     def step() -> Waiting:
         yield from run.pay()
         target = _reach(run, rank(), "a remote access")
+        own_part = issue * rounds * operation.unroll
         if target is not None and target.sm == run.cta.sm:
-            run.debt += issue * rounds * operation.unroll + own
+            run.waited += own
+            run.debt += own_part + own
         elif target is not None:
             trip = 2 * run.flow.path_ticks(run.cta.sm, target.sm) * rounds if is_load else 0
             sender = target.sm if is_load else run.cta.sm
             busy = run.clockwork.send_from(sender, carry)
-            run.debt += max(issue * rounds * operation.unroll + trip, busy)
+            whole = max(own_part + trip, busy)
+            run.waited += whole - own_part
+            run.debt += whole
 
     return True, step
 
@@ -279,10 +295,11 @@ def _bind_local_read(run: RoleRun, operation: op.LocalRead) -> Step:
     smem = run.flow.machine.spec.smem
     size = run.flow.flow.program.buffer(operation.buffer).bytes
     cycles = smem.latency + operation.times * size / smem.bytes_per_cycle
-    busy = run.cost(operation, "issue") + to_ticks(cycles)
+    issue, data = run.cost(operation, "issue"), to_ticks(cycles)
 
     def step() -> None:
-        run.debt += busy
+        run.waited += data
+        run.debt += issue + data
 
     return False, step
 
@@ -312,8 +329,10 @@ def _bind_sync(run: RoleRun, operation: op.Sync) -> Step:
         meeting = run.cta.meeting if operation.scope == "cta" else run.cta.cluster_meeting
         assert meeting is not None
         run.waiting = (operation, f"{operation.scope} sync", 0, -1)
+        since = run.time
         yield meeting.join(max(1, delay))
         run.waiting = None
+        run.waited += max(0, run.time - since - max(1, delay))
         if acquires:
             run.clockwork.forget_descriptors(run.cta.sm)
 

@@ -14,6 +14,7 @@ from hoppersim.result.source import make_source
 if TYPE_CHECKING:
     from hoppersim.engine.guests import Extra
     from hoppersim.engine.observer import Observer
+    from hoppersim.engine.tiles import Tiles
     from hoppersim.machine.machine import Machine
     from hoppersim.program.rules import Violation
     from hoppersim.program.work import Work
@@ -31,7 +32,7 @@ class IllegalWorkError(HopperSimError):
         super().__init__(f"the work breaks {len(violations)} rule(s): {listed}")
 
 
-def simulate(
+def simulate(  # noqa: PLR0913 - what a run can be given beside its work
     machine: Machine,
     work: Work,
     *,
@@ -40,6 +41,7 @@ def simulate(
     extras: tuple[Extra, ...] = (),
     checks: bool = True,
     observer: Observer | None = None,
+    tiles: Tiles | None = None,
 ) -> Result:
     """Simulate a work on a machine.
 
@@ -61,6 +63,9 @@ def simulate(
         as it is, up to its hang if it has one.
     observer
         Notes what happens, for a trace (see `hoppersim.trace`); the Result is the same.
+    tiles
+        Follows tiles: with ``Tiles(whole=True)`` all of them, whose times are then in its ``table()``.
+        Without, a part is followed, for the figures in the Result.
 
     Returns
     -------
@@ -79,12 +84,15 @@ def simulate(
         If the simulation broke one of its own invariants.
     """
     from hoppersim.engine.simulate import simulate_raw
+    from hoppersim.engine.tiles import Tiles
 
     violations = check(work, machine) if checks else []
     if violations:
         raise IllegalWorkError(violations)
+    tiles = tiles or Tiles()
     output = simulate_raw(
-        machine, work, fabric=fabric, max_cycles=max_cycles, extras=extras, watch=checks, observer=observer
-    )
-    result = build_result(machine, work, output, alone=not extras)
+        machine, work, fabric=fabric, max_cycles=max_cycles, extras=extras, watch=checks, observer=observer,
+        tiles=tiles,
+    )  # fmt: skip
+    result = build_result(machine, work, output, alone=not extras, tiles=tiles)
     return replace(result, machine_hash=machine.hash, source=make_source(machine, work))

@@ -6,12 +6,13 @@ from numba import njit
 
 from hoppersim.engine.compiled import columns as c
 from hoppersim.engine.compiled.calendar import drop_packet, schedule, serve, take_packet, whole_tick
-from hoppersim.engine.interface import COPY, MULTICAST
+from hoppersim.engine.compiled.passages import arrive, spend
+from hoppersim.engine.interface import COPY, IN_LANE, MULTICAST, TO_SMEM
 from hoppersim.units import SECTOR_BYTES, SECTORS_PER_LINE
 
 
 @njit(_nrt=False, forceinline=True)
-def deliver(t, s, r, index, data, tick):
+def deliver(t, s, p, r, index, data, tick):
     """Count a line at its destination; log its bytes with the last one, or each where that is asked."""
     reach = s.destinations[r, index]
     reach[c.D_LINES] -= 1
@@ -27,6 +28,7 @@ def deliver(t, s, r, index, data, tick):
         entry[2] = amount
         s.scalars[c.LOG_COUNT] += 1
     if last:
+        arrive(s, p, index, tick)
         s.records[r, c.R_ALIVE] -= 1
         if s.records[r, c.R_ALIVE] == 0:
             s.records[r, c.R_NEXT] = s.scalars[c.FREE_RECORD]
@@ -45,7 +47,9 @@ def enter(t, s, p, now):
     s.count[c.N_DSMEM_IN if kind == COPY else c.N_LOADED, sm] += packet.data
     if kind != COPY:
         s.count[c.N_MULTICAST_BYTES if kind == MULTICAST else c.N_SELF, sm] += packet.sectors * SECTOR_BYTES
-    deliver(t, s, r, packet.piece, packet.data, leave + t.completion)
+    spend(s, p, IN_LANE, now)
+    spend(s, p, TO_SMEM, leave + t.completion)
+    deliver(t, s, p, r, packet.piece, packet.data, leave + t.completion)
     drop_packet(s, p)
 
 

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
+from hoppersim.engine.interface import STAGES
+
 BUCKET_BITS = 1  # a bucket of the calendar holds 2**BUCKET_BITS ticks
 BUCKETS = 1 << 19
 AHEAD = 8  # buckets between the fetches of the first and of the second packet, and the use
@@ -28,6 +30,8 @@ PACKET = np.dtype(
         ("sectors", "i1"),
         ("kind", "i1"),  # of the event that comes next
         ("holds", "i1"),  # whether it is an open entry of its coalescer
+        ("from_dram", "i1"),  # whether what comes over the partition fabric was read from DRAM
+        ("tile", "i4"),  # number of its tile, whose passage is noted; -1 where nobody asks
     ],
     align=True,
 )
@@ -41,13 +45,17 @@ REQUEST, SLICE, HOME, HBM, FILL, RETURN, OUT, INGRESS, FAN_OUT, ROOM, SEND, WRIT
 # record columns: next in queue, kind, source, box walk, bookkeeping
 R_NEXT, R_KIND, R_SM, R_ADDRESS, R_BYTES_ROW, R_LINE = range(6)
 R_COUNT, R_STRIDE, R_INDEX = 6, 10, 14  # four columns each
-R_BYTES, R_DESTINATIONS, R_ALIVE, R_START = range(18, 22)
+R_BYTES, R_DESTINATIONS, R_ALIVE, R_START, R_TILE = range(18, 23)
 RECORD_COLUMNS = 24
 # destination columns
 D_SM, D_BARRIER, D_LINES, D_BYTES = range(4)
+# passage columns, of a packet whose tile has a number: ticks by stage, then
+P_SINCE, P_HELD = STAGES, STAGES + 1  # tick up to which they are told; how long its exit had been held up
+PASSAGE_COLUMNS = STAGES + 2
 # scalars
 NOW, ACTIVE, FREE_PACKET, FREE_RECORD, PACKETS_LEFT, RECORDS_LEFT, LOG_COUNT, LINES, BUCKET, DUE = range(10)
-SCALARS = 10
+ENDED = 10
+SCALARS = 11
 # counters: row numbers of `count`, in the order of `hoppersim.engine.output.COUNTER_NAMES`
 (N_LINES, N_MULTICAST, N_SELF, N_MULTICAST_BYTES, N_DSMEM_IN, N_DSMEM_OUT, N_LRC, N_LRC_OUT, N_LRC_MERGED,
  N_GPC, N_DELIVERED, N_SECTORS, N_HITS, N_MISSES, N_FABRIC, N_HBM, N_LOADED) = range(17)  # fmt: skip

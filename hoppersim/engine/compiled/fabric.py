@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 
 from hoppersim.engine.compiled import columns as c
 from hoppersim.engine.compiled.state import grow, make_state
-from hoppersim.engine.interface import COPY, DEFAULT_MEMORY_LINES, STORE, LogEntry, Transfer
+from hoppersim.engine.interface import COPY, DEFAULT_MEMORY_LINES, STORE, LogEntry, Passage, Transfer
 from hoppersim.engine.output import COUNTER_NAMES
 from hoppersim.engine.tables import SUBTICKS, Tables, first_news, make_tables
 from hoppersim.errors import InternalError
@@ -39,6 +39,7 @@ INLINED_MODULES = (
     "hoppersim.engine.compiled.prefetch",
     "hoppersim.engine.compiled.state",
     "hoppersim.engine.compiled.calendar",
+    "hoppersim.engine.compiled.passages",
     "hoppersim.engine.compiled.arrivals",
     "hoppersim.engine.compiled.exits",
     "hoppersim.engine.compiled.misses",
@@ -114,6 +115,7 @@ class CompiledFabric:
         self.latest_unknown = first_news(self.tables)
         self._state = make_state(machine, self.tables, memory_lines)
         self._kernel = load_kernel()
+        self._passages: list[Passage] = []
 
     def warm(self, first_line: int, last_line: int) -> None:
         """Bring a range of lines into the L2 of every partition."""
@@ -143,7 +145,7 @@ class CompiledFabric:
         count = len(transfer.destinations)
         values += (
             0, transfer.kind, transfer.sm, transfer.address, transfer.row_bytes, 0, *transfer.counts,
-            *transfer.strides, 0, 0, 0, 0, transfer.bytes, count, count, start, 0, 0,
+            *transfer.strides, 0, 0, 0, 0, transfer.bytes, count, count, start, transfer.tile, 0,
         )  # fmt: skip
         for destination in transfer.destinations:
             values += destination
@@ -160,10 +162,20 @@ class CompiledFabric:
                 entries += [LogEntry(tick, barrier, 0, data) for tick, barrier, data in log]
                 scalars[c.LOG_COUNT] = 0
                 horizon = min(horizon, min(entry.tick for entry in entries) + self.lookahead)
+                ended = self._state.ended[: scalars[c.ENDED]].tolist()
+                self._passages += [
+                    Passage(tile, index, tick, tuple(ticks)) for tile, index, tick, *ticks in ended
+                ]
+                scalars[c.ENDED] = 0
             if reason == c.DONE:
                 return entries
             if reason == c.NEED_PACKETS:
                 self._state = grow(self._state, packets=len(self._state.packets))
+
+    def passages(self) -> list[Passage]:
+        """Give the passages of transfers with a number that ended since the last call."""
+        passages, self._passages = self._passages, []
+        return passages
 
     @property
     def frontier(self) -> int:

@@ -9,6 +9,7 @@ from hoppersim.blocks.l2 import install, look_up
 from hoppersim.engine.compiled import columns as c
 from hoppersim.engine.compiled.calendar import drop_packet, find, link, schedule, serve, take_packet, unlink
 from hoppersim.engine.compiled.exits import respond
+from hoppersim.engine.interface import IN_HBM, IN_L2
 from hoppersim.units import LINE_BYTES, SECTORS_PER_LINE
 
 
@@ -63,7 +64,7 @@ def at_home(t, s, p, now):
     packet = s.packets[p]
     piece = home_slice(t, packet.line)
     if look_up(s.present, piece // t.slices_per_partition, packet.line):
-        cross(t, s, p, piece, now)
+        cross(t, s, p, piece, now, 0)
     elif open_miss_at_home(s, p, piece):
         ask_hbm(t, s, p, piece, now)
 
@@ -79,12 +80,13 @@ def open_miss_at_home(s, p, piece):
 
 
 @njit(_nrt=False, forceinline=True)
-def cross(t, s, p, piece, now):
+def cross(t, s, p, piece, now, from_dram):
     """The home slice sends the whole line across the fabric to the reader's side."""
     side = piece // t.slices_per_partition
     server = t.fabric_server + side
     leave = serve(s, server, now, t.fabric_service[SECTORS_PER_LINE])
     s.count[c.N_FABRIC, 1 - side] += SECTORS_PER_LINE
+    s.packets[p].from_dram = from_dram
     schedule(s, p, leave + t.fabric_latency, server, c.RETURN)
 
 
@@ -109,10 +111,10 @@ def at_fill(t, s, p, now):
     while at >= 0:
         after = s.packets[at].waiting
         if s.packets[at].record < 0:
-            cross(t, s, s.packets[at].merged, piece, now)
+            cross(t, s, s.packets[at].merged, piece, now, 1)
             drop_packet(s, at)
         else:
-            respond(t, s, at, now)
+            respond(t, s, at, now, IN_HBM)
         at = after
 
 
@@ -121,9 +123,10 @@ def at_return(t, s, p, now):
     """A line arrives from the other partition and serves all who wait at the local slice."""
     line = s.packets[p].line
     piece = s.packets[p].piece
+    waited = IN_HBM if s.packets[p].from_dram else IN_L2
     install(s.places, s.present, piece, piece // t.slices_per_partition, line)
     at = close_miss(s, line, piece)
     while at >= 0:
         after = s.packets[at].waiting
-        respond(t, s, at, now)
+        respond(t, s, at, now, waited)
         at = after

@@ -11,7 +11,8 @@ from hoppersim.engine.compiled import columns as c
 from hoppersim.engine.compiled.calendar import find, link, next_record, schedule, take_packet, walk
 from hoppersim.engine.compiled.exits import close_entry, respond
 from hoppersim.engine.compiled.misses import ask_hbm, home_slice, open_miss
-from hoppersim.engine.interface import LOAD, MULTICAST
+from hoppersim.engine.compiled.passages import queue_up, set_out, spend
+from hoppersim.engine.interface import IN_L2, LOAD, MULTICAST, ON_WAY
 
 
 @njit(_nrt=False, forceinline=True)
@@ -29,7 +30,10 @@ def request(t, s, engine, now):
     s.count[c.N_MULTICAST, sm] += s.records[packet.record, c.R_KIND] == MULTICAST
     first = t.partition_of_gpc[t.gpc_of[sm]] * t.slices_per_partition
     packet.piece = first + slice_in_partition(packet.line, t.slices_per_partition)
-    schedule(s, p, now + t.to_slice[sm, packet.piece], sm, c.SLICE)
+    arrival = now + t.to_slice[sm, packet.piece]
+    set_out(s, p, now)
+    spend(s, p, ON_WAY, arrival)
+    schedule(s, p, arrival, sm, c.SLICE)
     if last:
         next_record(t, s, sm, engine, now + t.line_interval + t.box_interval)
     else:
@@ -52,6 +56,7 @@ def at_slice(t, s, p, now):
             s.packets[entry].readers += 1
             shares_look_up = reads_already(s, entry, packet.sm)
             if not shares_look_up:
+                queue_up(t, s, p, piece, now)
                 packet.merged = s.packets[entry].merged
                 s.packets[entry].merged = p
                 s.count[c.N_LRC_MERGED, piece] += packet.sectors
@@ -82,7 +87,7 @@ def look_up_line(t, s, p, piece, now, counted):
     s.count[c.N_SECTORS, piece] += counted
     if look_up(s.present, piece // t.slices_per_partition, line):
         s.count[c.N_HITS, piece] += counted
-        respond(t, s, p, now + t.access)
+        respond(t, s, p, now + t.access, IN_L2)
         return
     s.count[c.N_MISSES, piece] += counted
     if not open_miss(s, p, piece):

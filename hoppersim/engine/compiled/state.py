@@ -19,11 +19,13 @@ from numpy.typing import NDArray
 
 from hoppersim.blocks import l2
 from hoppersim.engine.compiled import columns as c
+from hoppersim.engine.interface import STAGES
 from hoppersim.engine.tables import Ints, Tables
 from hoppersim.machine import Machine
 from hoppersim.units import LINE_BYTES
 
 CACHE_LINE = 64
+LOG_ROWS = 1 << 14
 
 Indices = NDArray[np.int32]
 
@@ -34,6 +36,7 @@ class State(NamedTuple):
     scalars: Ints
     wheel: Indices
     packets: NDArray[Any]
+    passages: Ints
     records: Ints
     destinations: Ints
     queue_head: Ints
@@ -41,6 +44,7 @@ class State(NamedTuple):
     queue_ready: Ints
     free_at: Ints
     busy: Ints
+    held: Ints
     places: Indices
     present: NDArray[np.uint8]
     slice_head: Indices
@@ -57,6 +61,7 @@ class State(NamedTuple):
     miss_chain: Indices
     count: Ints  # type: ignore[assignment]  # hides a method of tuples
     log: Ints
+    ended: Ints
 
 
 def make_state(
@@ -68,6 +73,7 @@ def make_state(
         scalars=np.zeros(c.SCALARS, dtype=np.int64),
         wheel=_none(c.BUCKETS),
         packets=np.zeros(0, dtype=c.PACKET),
+        passages=np.zeros((0, c.PASSAGE_COLUMNS), dtype=np.int64),
         records=np.zeros((0, c.RECORD_COLUMNS), dtype=np.int64),
         destinations=np.zeros((0, c.MAX_DESTINATIONS, 4), dtype=np.int64),
         queue_head=np.full(2 * tables.sms, -1, dtype=np.int64),
@@ -75,6 +81,7 @@ def make_state(
         queue_ready=np.zeros(2 * tables.sms, dtype=np.int64),
         free_at=np.zeros(tables.servers, dtype=np.int64),
         busy=np.zeros(tables.servers, dtype=np.int64),
+        held=np.zeros(tables.slices, dtype=np.int64),
         places=l2.empty_places(tables.slices, machine.spec.l2.bytes, LINE_BYTES),
         present=l2.nothing_present(tables.partitions, memory_lines),
         slice_head=_none(tables.slices),
@@ -90,7 +97,8 @@ def make_state(
         lrc_open=np.zeros(tables.slices, dtype=np.int64),
         miss_chain=_none(c.CHAINS),
         count=np.zeros((c.COUNTERS, units), dtype=np.int64),
-        log=np.zeros((1 << 14, 3), dtype=np.int64),
+        log=np.zeros((LOG_ROWS, 3), dtype=np.int64),
+        ended=np.zeros((LOG_ROWS, 3 + STAGES), dtype=np.int64),
     )
     state.scalars[[c.FREE_PACKET, c.FREE_RECORD, c.DUE]] = -1
     return grow(state, packets, records)
@@ -125,7 +133,9 @@ def grow(state: State, packets: int = 0, records: int = 0) -> State:
     scalars = state.scalars
     if packets:
         old = len(state.packets)
-        state = state._replace(packets=_extend(state.packets, packets))
+        state = state._replace(
+            packets=_extend(state.packets, packets), passages=_extend(state.passages, packets)
+        )
         _chain(state.packets["next"], old, scalars[c.FREE_PACKET])
         scalars[c.FREE_PACKET] = old
         scalars[c.PACKETS_LEFT] += packets
