@@ -189,6 +189,7 @@ class ReferenceFabric(Arrivals):
         """Let the line join one that is under way, or have it looked up."""
         t, entries, key = self.tables, self._open[line.piece], (line.number, line.sectors)
         self._add("lrc.requests", line.piece, 1)
+        self._note_held(line, now)
         shares_look_up = False
         if t.lrc_enabled and line.box.transfer.kind == LOAD:
             entry = entries.get(key)
@@ -200,7 +201,6 @@ class ReferenceFabric(Arrivals):
                 shares_look_up = line.sm in (entry.sm, *(reader.sm for reader in entry.merged))
                 if not shares_look_up:
                     entry.merged.append(line)
-                    self._queue_up(line, now)
                     self._add("lrc.sectors_merged", line.piece, line.sectors)
                     return
             elif may_open(len(entries), t.lrc_entries):
@@ -289,17 +289,16 @@ class ReferenceFabric(Arrivals):
     def _respond(self, line: Line, ready: int, waited: int) -> None:
         """The response queues at the exit of its slice, which serves one after the other."""
         line.spend(waited, ready)
-        self._queue_up(line, ready)
         waiting = self._exits.setdefault(line.piece, deque())
         waiting.append((ready, line))
         if len(waiting) == 1:
             self._open_exit(line.piece, ready)
 
-    def _queue_up(self, line: Line, tick: int) -> None:
-        """Remember how long ports have held up the slice's exit until `tick`, from which the line waits."""
+    def _note_held(self, line: Line, now: int) -> None:
+        """Note how long ports have held up the slice's exit until the line comes to the slice."""
         t = self.tables
         opens = self._free[t.slice_server + line.piece] - int(t.slice_service[line.sectors])
-        line.held = self._held[line.piece] - max(0, opens - tick * SUBTICKS)
+        line.held = self._held[line.piece] - max(0, opens - now * SUBTICKS)
 
     def _leave_queue(self, line: Line, ready: int, held: int, now: int) -> None:
         """Tell the wait at the slice: for data, for ports that held up the exit, for other lines."""

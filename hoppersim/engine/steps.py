@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from hoppersim.engine.context import EXITED, NOT_STARTED, Cta
-from hoppersim.engine.findings import AFTER_EXIT, BEFORE_START, NO_SUCH_RANK, Access
 from hoppersim.engine.interface import COPY, LOAD, MULTICAST, STORE, Destination, Transfer
+from hoppersim.engine.reach import reach_cta
 from hoppersim.engine.roles import RoleExit, RoleRun, Step, Waiting
 from hoppersim.program import operations as op
 from hoppersim.program.boxes import box_lines
@@ -39,28 +38,6 @@ def punctual(run: RoleRun, operation: Operation, step: Step) -> Step:
         perform()
 
     return True, wait_and_perform
-
-
-def _reach(run: RoleRun, rank: int, what: str) -> Cta | None:
-    """Find the CTA of a rank; note a hazard and give None where nobody is there."""
-    target = run.cta.peers[rank] if rank < len(run.cta.peers) else None
-    if target is not None and target.state not in (EXITED, NOT_STARTED):
-        return target
-    own = _party(run.cta, run.role.name, what, tuple(run.loops.items()), run.time)
-    if target is None:
-        run.flow.findings.note_absent(NO_SUCH_RANK, own, None, f"rank {rank} does not exist")
-    elif target.state == EXITED:
-        gone = _party(target, start=target.end)
-        run.flow.findings.note_absent(AFTER_EXIT, own, gone, f"rank {rank} has exited")
-    else:
-        run.flow.findings.note_absent(BEFORE_START, own, _party(target), f"rank {rank} has not started")
-    return None
-
-
-def _party(
-    cta: Cta, role: str = "", what: str = "", iteration: tuple[tuple[str, int], ...] = (), start: int = -1
-) -> Access:
-    return Access(cta.flow.index, cta.cluster, cta.rank, cta.sm, role, what, iteration, start, start)
 
 
 def bind_wait(run: RoleRun, operation: op.Wait, notice: Callable[[int, int], None] | None = None) -> Step:
@@ -138,7 +115,7 @@ def _bind_expect(run: RoleRun, operation: op.ExpectTx) -> Step:
 
 
 def _post(run: RoleRun, rank: int, name: str, stage: int, effect: int, arrivals: int, data: int) -> None:
-    target = _reach(run, rank, "a barrier operation")
+    target = reach_cta(run, rank, "a barrier operation")
     if target is not None:
         tick = run.time + max(1, effect + run.path_to(target.sm))
         if target.sm != run.cta.sm:
@@ -167,7 +144,7 @@ def _bind_load(run: RoleRun, operation: op.TmaLoad) -> Step:
             box = box_lines(tensor, base, place)
             if len(known) < 4096:
                 known[place] = box
-        targets = [_reach(run, rank, "a TMA load") for rank in ranks()]
+        targets = [reach_cta(run, rank, "a TMA load") for rank in ranks()]
         number = stage()
         reach = tuple([Destination(cta.sm, cta.barriers[name][number]) for cta in targets if cta])
         if box.row_bytes == 0:
@@ -198,7 +175,7 @@ def _bind_copy(run: RoleRun, operation: op.BulkCopy, before: int = 0) -> Step:
 
     def step() -> None:
         run.debt += issue
-        target = _reach(run, rank(), "a bulk copy")
+        target = reach_cta(run, rank(), "a bulk copy")
         if target is not None:
             reach = (Destination(target.sm, target.barrier(operation.barrier, stage())),)
             size = operation.bytes
@@ -275,7 +252,7 @@ def _bind_remote(run: RoleRun, operation: op.RemoteLoad | op.RemoteStore) -> Ste
 
     def step() -> Waiting:
         yield from run.pay()
-        target = _reach(run, rank(), "a remote access")
+        target = reach_cta(run, rank(), "a remote access")
         own_part = issue * rounds * operation.unroll
         if target is not None and target.sm == run.cta.sm:
             run.waited += own

@@ -57,7 +57,10 @@ def summarise(tiles: Tiles) -> TileFigures | None:
 
 def total_cycles(table: Table) -> NDArray[np.float64]:
     """Give the whole time of each tile [cycle]."""
-    return np.stack([table[stage] for stage in STAGES]).sum(axis=0, dtype=np.float64)
+    total = np.zeros(len(table))
+    for stage in STAGES:
+        total += table[stage]
+    return total
 
 
 def tile_rows(tiles: Tiles) -> list[dict[str, Any]]:

@@ -152,7 +152,9 @@ def test_version_names_package_preset_dataset_and_libraries(cli) -> None:
 def test_run_and_explain_say_where_a_tiles_time_goes(cli) -> None:
     outcome = cli("run", "unicast", "--out", "result.json", *SMALL)
     assert "Where a tile's time goes: " in outcome.out
-    assert "from its instruction until its waiter goes on" in cli("explain", "result.json", "--no-what-if").out
+    assert (
+        "from its instruction until its waiter goes on" in cli("explain", "result.json", "--no-what-if").out
+    )
 
 
 def test_tiles_writes_a_row_for_every_tile(cli) -> None:

@@ -128,6 +128,7 @@ def walk(s, r, p):
     s.packets[p].data = bytes_in_line(address, row_bytes, line)
     s.packets[p].record = r
     s.packets[p].sm = rec[c.R_SM]
+    s.packets[p].tile = rec[c.R_TILE]
     if line < (address + row_bytes - 1) // LINE_BYTES:
         rec[c.R_LINE] = line + 1
         return False

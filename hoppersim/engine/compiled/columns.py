@@ -30,7 +30,7 @@ PACKET = np.dtype(
         ("sectors", "i1"),
         ("kind", "i1"),  # of the event that comes next
         ("holds", "i1"),  # whether it is an open entry of its coalescer
-        ("from_dram", "i1"),  # whether what comes over the partition fabric was read from DRAM
+        ("from_dram", "i1"),  # whether it was read from DRAM
         ("tile", "i4"),  # number of its tile, whose passage is noted; -1 where nobody asks
     ],
     align=True,
@@ -49,9 +49,12 @@ R_BYTES, R_DESTINATIONS, R_ALIVE, R_START, R_TILE = range(18, 23)
 RECORD_COLUMNS = 24
 # destination columns
 D_SM, D_BARRIER, D_LINES, D_BYTES = range(4)
-# passage columns, of a packet whose tile has a number: ticks by stage, then
-P_SINCE, P_HELD = STAGES, STAGES + 1  # tick up to which they are told; how long its exit had been held up
-PASSAGE_COLUMNS = STAGES + 2
+# passage columns: ticks of a line whose tile has a number; HELD in subticks, SOURCE is a stage
+P_SENT, P_REACHED, P_READY, P_OUT, P_THROUGH, P_HELD, P_SOURCE, P_ARRIVED = range(8)
+PASSAGE_COLUMNS = 8
+# log columns; those from L_TILE on tell the passage of a tile with a number, which is -1 otherwise
+L_TICK, L_BARRIER, L_BYTES, L_TILE, L_DESTINATION, L_STAGES = range(6)
+LOG_COLUMNS = L_STAGES + STAGES
 # scalars
 NOW, ACTIVE, FREE_PACKET, FREE_RECORD, PACKETS_LEFT, RECORDS_LEFT, LOG_COUNT, LINES, BUCKET, DUE = range(10)
 ENDED = 10
@@ -60,3 +63,4 @@ SCALARS = 11
 (N_LINES, N_MULTICAST, N_SELF, N_MULTICAST_BYTES, N_DSMEM_IN, N_DSMEM_OUT, N_LRC, N_LRC_OUT, N_LRC_MERGED,
  N_GPC, N_DELIVERED, N_SECTORS, N_HITS, N_MISSES, N_FABRIC, N_HBM, N_LOADED) = range(17)  # fmt: skip
 COUNTERS = 17
+N_HELD = COUNTERS  # subticks for which ports have held up the exit of a slice; no counter that is told

@@ -9,8 +9,8 @@ from hoppersim.engine.compiled import columns as c
 from hoppersim.engine.compiled.arrivals import deliver
 from hoppersim.engine.compiled.calendar import drop_packet, next_record, schedule, serve, take_packet, walk
 from hoppersim.engine.compiled.misses import home_slice
-from hoppersim.engine.compiled.passages import set_out, spend
-from hoppersim.engine.interface import AT_PORT, COPY, ON_WAY, STORE
+from hoppersim.engine.compiled.passages import note_arrival, note_copy
+from hoppersim.engine.interface import COPY, STORE
 
 
 @njit(_nrt=False, forceinline=True)
@@ -21,7 +21,6 @@ def send(t, s, engine, now):
     p = take_packet(s)
     last = walk(s, r, p)
     packet = s.packets[p]
-    set_out(s, p, now)
     if s.records[r, c.R_KIND] == COPY:
         leave = serve(s, t.copy_server + sm, now, t.copy_service[packet.sectors])
         passed = serve(s, t.peer_server + t.gpc_of[sm], leave, t.peer_service[t.gpc_of[sm], packet.sectors])
@@ -29,8 +28,8 @@ def send(t, s, engine, now):
         s.count[c.N_DSMEM_OUT, sm] += packet.data
         packet.piece = 0
         packet.sm = to
-        spend(s, p, AT_PORT, passed)
-        spend(s, p, ON_WAY, passed + t.pair[sm, to])
+        note_copy(s.packets, s.passages, p, now, passed)
+        note_arrival(s.packets, s.passages, p, passed + t.pair[sm, to])
         schedule(s, p, passed + t.pair[sm, to], t.copy_server + sm, c.INGRESS)
     else:
         leave = serve(s, t.copy_server + sm, now, t.store_service[packet.sectors])
@@ -41,7 +40,7 @@ def send(t, s, engine, now):
     else:
         schedule(s, engine, leave, t.sms + sm, c.SEND)
     if s.records[r, c.R_KIND] == STORE:
-        deliver(t, s, p, r, 0, packet.data, leave + t.completion)
+        deliver(t, s, p, 0, now, leave + t.completion)
 
 
 @njit(_nrt=False, forceinline=True)

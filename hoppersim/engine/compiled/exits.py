@@ -6,9 +6,9 @@ from numba import njit
 
 from hoppersim.engine.compiled import columns as c
 from hoppersim.engine.compiled.calendar import drop_packet, schedule, take_packet, unlink, whole_tick
-from hoppersim.engine.compiled.passages import copy_passage, leave_queue, queue_up, spend
+from hoppersim.engine.compiled.passages import note_arrival, note_exit, split_passage
 from hoppersim.engine.compiled.prefetch import prefetch
-from hoppersim.engine.interface import AT_PORT, LOAD, ON_WAY
+from hoppersim.engine.interface import LOAD
 from hoppersim.engine.tables import SUBTICK_BITS
 from hoppersim.units import SECTOR_BYTES
 
@@ -33,7 +33,7 @@ def leave_slice(t, s, p, piece, now):
         port = t.gpc_server + t.gpc_of[s.packets[at].sm]
         start = max(start, s.free_at[port] - t.port_lines * service)
         at = s.packets[at].merged
-    s.held[piece] += start - free
+    s.count[c.N_HELD, piece] += start - free
     s.free_at[t.slice_server + piece] = start + t.slice_service[sectors]
     s.busy[t.slice_server + piece] += t.slice_service[sectors]
     return start
@@ -53,12 +53,12 @@ def branch(t, s, p, gpc, piece, ready, touched):
             s.packets[copy].sectors = s.packets[p].sectors
             s.packets[copy].record = r
             s.packets[copy].data = s.packets[p].data
-            copy_passage(s, p, copy)
+            split_passage(s.packets, s.passages, p, copy)
         sm = s.destinations[r, index, c.D_SM]
         cpc = t.cpc_of[sm]
         head = s.cpc_head[cpc]
         arrival = ready + t.from_slice[sm, piece]
-        spend(s, copy, ON_WAY, arrival)
+        note_arrival(s.packets, s.passages, copy, arrival)
         if head < 0:
             s.touched[touched] = cpc
             touched += 1
@@ -77,7 +77,7 @@ def branch(t, s, p, gpc, piece, ready, touched):
 @njit(_nrt=False, forceinline=True)
 def send_out(t, s, p, piece, now):
     """Give the response a place at every port that it needs; each takes it once, for all readers behind."""
-    filled, held = s.packets[p].time, s.held[piece]
+    filled, held = s.packets[p].time, s.count[c.N_HELD, piece]
     start = leave_slice(t, s, p, piece, now)
     sectors = s.packets[p].sectors
     service = t.gpc_service[sectors]
@@ -96,13 +96,12 @@ def send_out(t, s, p, piece, now):
             s.busy[port] += service
             s.count[c.N_GPC, gpc] += sectors * SECTOR_BYTES
         through = whole_tick(s.free_at[port])
-        leave_queue(s, at, filled, held, now)
-        spend(s, at, AT_PORT, through)
+        note_exit(s.packets, s.passages, at, p, filled, held, now, through)
         ready = through + extra
         if alone:
             s.count[c.N_DELIVERED, gpc] += sectors
             arrival = ready + t.from_slice[s.packets[at].sm, piece]
-            spend(s, at, ON_WAY, arrival)
+            note_arrival(s.packets, s.passages, at, arrival)
             s.packets[at].piece = 0
             schedule(s, at, arrival, t.slice_server + piece, c.INGRESS)
         else:
@@ -116,15 +115,10 @@ def send_out(t, s, p, piece, now):
 
 
 @njit(_nrt=False, forceinline=True)
-def respond(t, s, p, ready, waited):
-    """The response queues at the exit of its slice, which serves one after the other.
-
-    `waited` is the stage in which the packet waited until it is `ready`.
-    """
-    spend(s, p, waited, ready)
+def respond(t, s, p, ready):
+    """The response queues at the exit of its slice, which serves one after the other."""
     packet = s.packets[p]
     piece = packet.piece
-    queue_up(t, s, p, piece, ready)
     packet.time = ready
     packet.next = -1
     tail = s.slice_tail[piece]

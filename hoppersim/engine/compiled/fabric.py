@@ -158,19 +158,25 @@ class CompiledFabric:
             reason = self._kernel.advance(self.tables, self._state, horizon, self.lookahead)
             count = int(scalars[c.LOG_COUNT])
             if count:
-                log = self._state.log[:count].tolist()
-                entries += [LogEntry(tick, barrier, 0, data) for tick, barrier, data in log]
+                log = self._state.log[:count]
+                entries += [
+                    LogEntry(tick, barrier, 0, data) for tick, barrier, data in log[:, : c.L_TILE].tolist()
+                ]
+                if scalars[c.ENDED]:
+                    self._note_passages(log[log[:, c.L_TILE] >= 0])
                 scalars[c.LOG_COUNT] = 0
                 horizon = min(horizon, min(entry.tick for entry in entries) + self.lookahead)
-                ended = self._state.ended[: scalars[c.ENDED]].tolist()
-                self._passages += [
-                    Passage(tile, index, tick, tuple(ticks)) for tile, index, tick, *ticks in ended
-                ]
-                scalars[c.ENDED] = 0
             if reason == c.DONE:
                 return entries
             if reason == c.NEED_PACKETS:
                 self._state = grow(self._state, packets=len(self._state.packets))
+
+    def _note_passages(self, log: NDArray[np.int64]) -> None:
+        """Keep the passages that log entries tell."""
+        self._state.scalars[c.ENDED] = 0
+        columns = (log[:, column].tolist() for column in (c.L_TILE, c.L_DESTINATION, c.L_TICK))
+        stages = map(tuple, log[:, c.L_STAGES :].tolist())
+        self._passages += map(Passage, *columns, stages)
 
     def passages(self) -> list[Passage]:
         """Give the passages of transfers with a number that ended since the last call."""

@@ -9,7 +9,6 @@ from hoppersim.blocks.l2 import install, look_up
 from hoppersim.engine.compiled import columns as c
 from hoppersim.engine.compiled.calendar import drop_packet, find, link, schedule, serve, take_packet, unlink
 from hoppersim.engine.compiled.exits import respond
-from hoppersim.engine.interface import IN_HBM, IN_L2
 from hoppersim.units import LINE_BYTES, SECTORS_PER_LINE
 
 
@@ -114,7 +113,8 @@ def at_fill(t, s, p, now):
             cross(t, s, s.packets[at].merged, piece, now, 1)
             drop_packet(s, at)
         else:
-            respond(t, s, at, now, IN_HBM)
+            s.packets[at].from_dram = 1
+            respond(t, s, at, now)
         at = after
 
 
@@ -123,10 +123,11 @@ def at_return(t, s, p, now):
     """A line arrives from the other partition and serves all who wait at the local slice."""
     line = s.packets[p].line
     piece = s.packets[p].piece
-    waited = IN_HBM if s.packets[p].from_dram else IN_L2
+    from_dram = s.packets[p].from_dram
     install(s.places, s.present, piece, piece // t.slices_per_partition, line)
     at = close_miss(s, line, piece)
     while at >= 0:
         after = s.packets[at].waiting
-        respond(t, s, at, now, waited)
+        s.packets[at].from_dram = from_dram
+        respond(t, s, at, now)
         at = after

@@ -1,71 +1,82 @@
-"""How the lines of a tile with a number go through the compiled fabric: the ticks that each stage takes."""
+"""How the lines of a tile with a number go through the compiled fabric.
+
+Ticks are noted on the way, for lines of such tiles only, and told apart into stages once, with the last line.
+The functions take no more arrays than they need, which compiles faster than taking all of the state.
+"""
 
 from __future__ import annotations
 
 from numba import njit
 
 from hoppersim.engine.compiled import columns as c
-from hoppersim.engine.interface import AT_PORT, IN_ENGINE, IN_L2, IN_LRC, STAGES
+from hoppersim.engine.interface import AT_PORT, IN_ENGINE, IN_HBM, IN_L2, IN_LANE, IN_LRC, ON_WAY, TO_SMEM
 from hoppersim.engine.tables import SUBTICK_BITS
 
 
 @njit(_nrt=False, forceinline=True)
-def set_out(s, p, now):
-    """A packet leaves its engine, in which its time is told from when the engine could begin its box."""
-    r = s.packets[p].record
-    s.packets[p].tile = s.records[r, c.R_TILE]
-    if s.packets[p].tile >= 0:
-        for column in range(STAGES):
-            s.passages[p, column] = 0
-        s.passages[p, c.P_SINCE] = s.records[r, c.R_START]
-        spend(s, p, IN_ENGINE, now)
+def note_request(packets, passages, p, sent, reached):
+    """Note when a line leaves its engine and reaches its slice."""
+    if packets[p].tile >= 0:
+        passages[p, c.P_SENT] = sent
+        passages[p, c.P_REACHED] = reached
 
 
 @njit(_nrt=False, forceinline=True)
-def spend(s, p, stage, tick):
-    """Tell the time of a packet up to `tick` as spent in a stage; nothing where nobody asks."""
-    if s.packets[p].tile >= 0:
-        passage = s.passages[p]
-        passage[stage] += tick - passage[c.P_SINCE]
-        passage[c.P_SINCE] = tick
+def note_exit(packets, passages, p, leader, ready, held, now, through):  # noqa: PLR0913, PLR0917 - no state
+    """Note when the data of a line were ready, when its turn came, and when it is through the port."""
+    if packets[p].tile >= 0:
+        source = IN_HBM if packets[p].from_dram else IN_L2
+        passages[p, c.P_SOURCE] = source if p == leader else IN_LRC
+        passages[p, c.P_READY] = ready
+        passages[p, c.P_HELD] = held - passages[p, c.P_HELD]
+        passages[p, c.P_OUT] = now
+        passages[p, c.P_THROUGH] = through
 
 
 @njit(_nrt=False, forceinline=True)
-def queue_up(t, s, p, piece, tick):
-    """Remember how long ports have held up a slice's exit until `tick`, from which the packet waits there."""
-    if s.packets[p].tile >= 0:
-        opens = s.free_at[t.slice_server + piece] - t.slice_service[s.packets[p].sectors]
-        s.passages[p, c.P_HELD] = s.held[piece] - max(0, opens - (tick << SUBTICK_BITS))
+def note_copy(packets, passages, p, now, through):
+    """Note when a line to a peer leaves its engine, and when it is through the ports."""
+    if packets[p].tile >= 0:
+        passages[p, c.P_SENT] = now
+        passages[p, c.P_REACHED] = now
+        passages[p, c.P_READY] = now
+        passages[p, c.P_OUT] = now
+        passages[p, c.P_SOURCE] = IN_L2
+        passages[p, c.P_HELD] = 0
+        passages[p, c.P_THROUGH] = through
 
 
 @njit(_nrt=False, forceinline=True)
-def leave_queue(s, p, ready, held, now):
-    """Tell the wait of a packet at its slice: for data, for ports that held up the exit, for other lines."""
-    if s.packets[p].tile >= 0:
-        begun = max(ready, s.passages[p, c.P_SINCE])
-        spend(s, p, IN_LRC, begun)
-        held_up = max(0, held - s.passages[p, c.P_HELD]) >> SUBTICK_BITS
-        spend(s, p, AT_PORT, begun + min(now - begun, held_up))
-        spend(s, p, IN_L2, now)
+def note_arrival(packets, passages, p, tick):
+    """Note when a line reaches its SM or the lane of its CPC."""
+    if packets[p].tile >= 0:
+        passages[p, c.P_ARRIVED] = tick
 
 
 @njit(_nrt=False, forceinline=True)
-def copy_passage(s, p, copy):
-    """Give a copy of a packet what is told of the packet."""
-    s.packets[copy].tile = s.packets[p].tile
-    if s.packets[p].tile >= 0:
+def split_passage(packets, passages, p, copy):
+    """Give a copy of a line what was noted of the line."""
+    packets[copy].tile = packets[p].tile
+    if packets[p].tile >= 0:
         for column in range(c.PASSAGE_COLUMNS):
-            s.passages[copy, column] = s.passages[p, column]
+            passages[copy, column] = passages[p, column]
 
 
 @njit(_nrt=False, forceinline=True)
-def arrive(s, p, destination, tick):
-    """Hand back the passage of the last line to a destination."""
-    if s.packets[p].tile >= 0:
-        row = s.ended[s.scalars[c.ENDED]]
-        s.scalars[c.ENDED] += 1
-        row[0] = s.packets[p].tile
-        row[1] = destination
-        row[2] = tick
-        for stage in range(STAGES):
-            row[3 + stage] = s.passages[p, stage]
+def tell_stages(passage, entry, start, now):
+    """Turn the ticks of the last line to a destination, which enters its SM now, into stages in a log entry.
+
+    The wait at the slice's exit is the port's as far as ports held up the exit meanwhile.
+    """
+    sent, reached, out = passage[c.P_SENT], passage[c.P_REACHED], passage[c.P_OUT]
+    through, arrived, source = passage[c.P_THROUGH], passage[c.P_ARRIVED], passage[c.P_SOURCE]
+    begun = max(passage[c.P_READY], reached)
+    held = min(out - begun, max(0, passage[c.P_HELD]) >> SUBTICK_BITS)
+    entry[c.L_STAGES + IN_ENGINE] = sent - start
+    entry[c.L_STAGES + ON_WAY] = reached - sent + arrived - through
+    entry[c.L_STAGES + IN_LRC] = begun - reached if source == IN_LRC else 0
+    entry[c.L_STAGES + IN_HBM] = begun - reached if source == IN_HBM else 0
+    entry[c.L_STAGES + IN_L2] = out - begun - held + (begun - reached if source == IN_L2 else 0)
+    entry[c.L_STAGES + AT_PORT] = held + through - out
+    entry[c.L_STAGES + IN_LANE] = now - arrived
+    entry[c.L_STAGES + TO_SMEM] = entry[c.L_TICK] - now

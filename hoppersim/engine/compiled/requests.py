@@ -11,8 +11,9 @@ from hoppersim.engine.compiled import columns as c
 from hoppersim.engine.compiled.calendar import find, link, next_record, schedule, take_packet, walk
 from hoppersim.engine.compiled.exits import close_entry, respond
 from hoppersim.engine.compiled.misses import ask_hbm, home_slice, open_miss
-from hoppersim.engine.compiled.passages import queue_up, set_out, spend
-from hoppersim.engine.interface import IN_L2, LOAD, MULTICAST, ON_WAY
+from hoppersim.engine.compiled.passages import note_request
+from hoppersim.engine.interface import LOAD, MULTICAST
+from hoppersim.engine.tables import SUBTICK_BITS
 
 
 @njit(_nrt=False, forceinline=True)
@@ -25,14 +26,14 @@ def request(t, s, engine, now):
     packet.merged = -1
     packet.readers = 1
     packet.holds = 0
+    packet.from_dram = 0
     s.scalars[c.LINES] += 1
     s.count[c.N_LINES, sm] += 1
     s.count[c.N_MULTICAST, sm] += s.records[packet.record, c.R_KIND] == MULTICAST
     first = t.partition_of_gpc[t.gpc_of[sm]] * t.slices_per_partition
     packet.piece = first + slice_in_partition(packet.line, t.slices_per_partition)
     arrival = now + t.to_slice[sm, packet.piece]
-    set_out(s, p, now)
-    spend(s, p, ON_WAY, arrival)
+    note_request(s.packets, s.passages, p, now, arrival)
     schedule(s, p, arrival, sm, c.SLICE)
     if last:
         next_record(t, s, sm, engine, now + t.line_interval + t.box_interval)
@@ -46,6 +47,9 @@ def at_slice(t, s, p, now):
     packet = s.packets[p]
     piece = packet.piece
     s.count[c.N_LRC, piece] += 1
+    if packet.tile >= 0:  # note how long ports have held up the slice's exit so far
+        opens = s.free_at[t.slice_server + piece] - t.slice_service[packet.sectors]
+        s.passages[p, c.P_HELD] = s.count[c.N_HELD, piece] - max(0, opens - (now << SUBTICK_BITS))
     shares_look_up = False
     if t.lrc_enabled and s.records[packet.record, c.R_KIND] == LOAD:
         entry = find(s, s.lrc_chain, piece, packet.line, packet.sectors)
@@ -56,7 +60,6 @@ def at_slice(t, s, p, now):
             s.packets[entry].readers += 1
             shares_look_up = reads_already(s, entry, packet.sm)
             if not shares_look_up:
-                queue_up(t, s, p, piece, now)
                 packet.merged = s.packets[entry].merged
                 s.packets[entry].merged = p
                 s.count[c.N_LRC_MERGED, piece] += packet.sectors
@@ -87,7 +90,7 @@ def look_up_line(t, s, p, piece, now, counted):
     s.count[c.N_SECTORS, piece] += counted
     if look_up(s.present, piece // t.slices_per_partition, line):
         s.count[c.N_HITS, piece] += counted
-        respond(t, s, p, now + t.access, IN_L2)
+        respond(t, s, p, now + t.access)
         return
     s.count[c.N_MISSES, piece] += counted
     if not open_miss(s, p, piece):

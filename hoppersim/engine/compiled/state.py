@@ -19,13 +19,11 @@ from numpy.typing import NDArray
 
 from hoppersim.blocks import l2
 from hoppersim.engine.compiled import columns as c
-from hoppersim.engine.interface import STAGES
 from hoppersim.engine.tables import Ints, Tables
 from hoppersim.machine import Machine
 from hoppersim.units import LINE_BYTES
 
 CACHE_LINE = 64
-LOG_ROWS = 1 << 14
 
 Indices = NDArray[np.int32]
 
@@ -44,7 +42,6 @@ class State(NamedTuple):
     queue_ready: Ints
     free_at: Ints
     busy: Ints
-    held: Ints
     places: Indices
     present: NDArray[np.uint8]
     slice_head: Indices
@@ -61,7 +58,6 @@ class State(NamedTuple):
     miss_chain: Indices
     count: Ints  # type: ignore[assignment]  # hides a method of tuples
     log: Ints
-    ended: Ints
 
 
 def make_state(
@@ -81,7 +77,6 @@ def make_state(
         queue_ready=np.zeros(2 * tables.sms, dtype=np.int64),
         free_at=np.zeros(tables.servers, dtype=np.int64),
         busy=np.zeros(tables.servers, dtype=np.int64),
-        held=np.zeros(tables.slices, dtype=np.int64),
         places=l2.empty_places(tables.slices, machine.spec.l2.bytes, LINE_BYTES),
         present=l2.nothing_present(tables.partitions, memory_lines),
         slice_head=_none(tables.slices),
@@ -96,9 +91,8 @@ def make_state(
         lrc_chain=_none(c.CHAINS),
         lrc_open=np.zeros(tables.slices, dtype=np.int64),
         miss_chain=_none(c.CHAINS),
-        count=np.zeros((c.COUNTERS, units), dtype=np.int64),
-        log=np.zeros((LOG_ROWS, 3), dtype=np.int64),
-        ended=np.zeros((LOG_ROWS, 3 + STAGES), dtype=np.int64),
+        count=np.zeros((c.COUNTERS + 1, units), dtype=np.int64),
+        log=np.zeros((1 << 14, c.LOG_COLUMNS), dtype=np.int64),
     )
     state.scalars[[c.FREE_PACKET, c.FREE_RECORD, c.DUE]] = -1
     return grow(state, packets, records)
