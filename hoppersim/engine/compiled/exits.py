@@ -33,7 +33,8 @@ def leave_slice(t, s, p, piece, now):
         port = t.gpc_server + t.gpc_of[s.packets[at].sm]
         start = max(start, s.free_at[port] - t.port_lines * service)
         at = s.packets[at].merged
-    s.count[c.N_HELD, piece] += start - free
+    if start > free:
+        s.count[c.N_HELD, piece] += start - free
     s.free_at[t.slice_server + piece] = start + t.slice_service[sectors]
     s.busy[t.slice_server + piece] += t.slice_service[sectors]
     return start

@@ -158,12 +158,7 @@ class CompiledFabric:
             reason = self._kernel.advance(self.tables, self._state, horizon, self.lookahead)
             count = int(scalars[c.LOG_COUNT])
             if count:
-                log = self._state.log[:count]
-                entries += [
-                    LogEntry(tick, barrier, 0, data) for tick, barrier, data in log[:, : c.L_TILE].tolist()
-                ]
-                if scalars[c.ENDED]:
-                    self._note_passages(log[log[:, c.L_TILE] >= 0])
+                entries += self._read_log(count)
                 scalars[c.LOG_COUNT] = 0
                 horizon = min(horizon, min(entry.tick for entry in entries) + self.lookahead)
             if reason == c.DONE:
@@ -171,12 +166,19 @@ class CompiledFabric:
             if reason == c.NEED_PACKETS:
                 self._state = grow(self._state, packets=len(self._state.packets))
 
-    def _note_passages(self, log: NDArray[np.int64]) -> None:
-        """Keep the passages that log entries tell."""
-        self._state.scalars[c.ENDED] = 0
-        columns = (log[:, column].tolist() for column in (c.L_TILE, c.L_DESTINATION, c.L_TICK))
-        stages = map(tuple, log[:, c.L_STAGES :].tolist())
-        self._passages += map(Passage, *columns, stages)
+    def _read_log(self, count: int) -> list[LogEntry]:
+        """Give the first entries of the log, and keep the passages that they tell."""
+        log, scalars = self._state.log, self._state.scalars
+        if not scalars[c.ENDED]:
+            return [LogEntry(tick, at, 0, data) for tick, at, data in log[:count, : c.L_TILE].tolist()]
+        scalars[c.ENDED] = 0
+        rows = log[:count].tolist()
+        self._passages += [
+            Passage(row[c.L_TILE], row[c.L_DESTINATION], row[c.L_TICK], tuple(row[c.L_STAGES :]))
+            for row in rows
+            if row[c.L_TILE] >= 0
+        ]
+        return [LogEntry(row[c.L_TICK], row[c.L_BARRIER], 0, row[c.L_BYTES]) for row in rows]
 
     def passages(self) -> list[Passage]:
         """Give the passages of transfers with a number that ended since the last call."""

@@ -117,6 +117,14 @@ def _extend(array: NDArray[Any], extra: int) -> NDArray[Any]:
     return _at_cache_line(np.concatenate((array, np.zeros((extra, *array.shape[1:]), dtype=array.dtype))))
 
 
+def _extend_passages(state: State, extra: int) -> Ints:
+    """Add rows to the passages; only those in use are touched, so that the others take no memory."""
+    passages = np.zeros((len(state.passages) + extra, c.PASSAGE_COLUMNS), dtype=np.int64)
+    used = np.flatnonzero(state.packets["tile"] >= 0)
+    passages[used] = state.passages[used]
+    return passages
+
+
 def _chain(links: NDArray[Any], old: int, free_head: int) -> None:
     """Chain the rows from `old` on, lowest first, in front of the free list."""
     links[old:] = np.append(np.arange(old + 1, len(links)), free_head)
@@ -127,9 +135,8 @@ def grow(state: State, packets: int = 0, records: int = 0) -> State:
     scalars = state.scalars
     if packets:
         old = len(state.packets)
-        state = state._replace(
-            packets=_extend(state.packets, packets), passages=_extend(state.passages, packets)
-        )
+        passages = _extend_passages(state, packets)
+        state = state._replace(packets=_extend(state.packets, packets), passages=passages)
         _chain(state.packets["next"], old, scalars[c.FREE_PACKET])
         scalars[c.FREE_PACKET] = old
         scalars[c.PACKETS_LEFT] += packets
