@@ -18,6 +18,7 @@ _HOMES = {
     "Result": "hoppersim.result.schema",
     "Sweep": "hoppersim.sweep.study",
     "SweepResult": "hoppersim.sweep.table",
+    "Tiles": "hoppersim.engine.tiles",
     "build_case": "hoppersim.program.cases",
     "load_machine": "hoppersim.machine.loading",
     "load_sweep": "hoppersim.sweep.files",
@@ -28,6 +29,7 @@ _HOMES = {
 }
 
 if TYPE_CHECKING:
+    from hoppersim.engine.tiles import Tiles
     from hoppersim.errors import HopperSimError, InputError
     from hoppersim.machine.loading import load_machine
     from hoppersim.program.case_spec import Case
@@ -47,6 +49,7 @@ __all__ = [
     "Result",
     "Sweep",
     "SweepResult",
+    "Tiles",
     "__version__",
     "build_case",
     "load_machine",

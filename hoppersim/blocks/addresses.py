@@ -1,14 +1,14 @@
 """Where a line lives: its home partition, its slice and its DRAM channel.
 
 Models: pages of 4 KB alternate between the two partitions by an exclusive-or of page-number bits (published
-for one H100 PCIe part, the best public figure). Inside a partition a kilobyte lies in two slices, whose
-pairs of lines alternate (latencies of 256 neighbouring lines from every SM, docs/probe.md). The first
-halves of eight kilobytes lie in eight slices, and then begin anew at a random one; so do the second halves,
-in other steps. One tile of 8, 12, 24 or 32 KB that the whole chip reads by multicast gets 16, 25, 45 and
-44 % of the L2's rate: its fullest slice holds two, two, two and three halves of four lines; independent
-draws would give two, three, four and five, longer runs without a repeat too even a load of the slices. A page of 4 KB lies in one channel,
-drawn by a hash: so few bytes in flight leave channels idle, as measured, where lines spread one by one
-would not.
+for one H100 PCIe part, the best public figure). Inside a partition a kilobyte lies in two slices, whose pairs
+of lines alternate (latencies of 256 neighbouring lines from every SM, docs/probe.md). The first halves of
+eight kilobytes lie in eight slices, and then begin anew at a random one; so do the second halves, in other
+steps. One tile of 8, 12, 24 or 32 KB that the whole chip reads by multicast gets 16, 25, 45 and 44 % of the
+L2's rate: its fullest slice holds two, two, two and three halves of four lines; independent draws would give
+two, three, four and five, longer runs without a repeat too even a load of the slices. A page of 4 KB lies in
+one channel, drawn by a hash: so few bytes in flight leave channels idle, as measured, where lines spread one
+by one would not.
 
 Leaves out: the real hash inside a partition, which nothing public gives; physical page scattering.
 """

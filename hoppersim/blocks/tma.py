@@ -1,10 +1,10 @@
 """The TMA engine: a box becomes line requests, in box order.
 
-Models: one request for each piece of a row, with the sectors it needs, at a fixed interval. Each 128 bytes
-of the row in shared memory are cut where the source crosses a line, and once more where they begin off the
-grid of 32 bytes (plan `shapes`); boxes of an SM one after the other. Lines in flight are bounded by the boxes that the program
-has issued; measured rates need more of them than any other bound that was tried, so there is none here.
-A store makes the same pieces; a sector that it covers in part takes two turns.
+Models: one request for each piece of a row, with the sectors it needs, at a fixed interval. Each 128 bytes of
+the row in shared memory are cut where the source crosses a line, and once more where they begin off the grid
+of 32 bytes (plan `shapes`); boxes of an SM one after the other. Lines in flight are bounded by the boxes that
+the program has issued; measured rates need more of them than any other bound that was tried, so there is none
+here. A store makes the same pieces; a sector that it covers in part takes two turns.
 
 Leaves out: the descriptor fetch, L2 promotion. Counters: tma.lines, tma.multicast_lines.
 """

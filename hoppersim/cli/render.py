@@ -65,7 +65,7 @@ def print_runs(
     screen.print(result_table(results, names))
     if any(result.what_if is not None for result in results):
         screen.print(what_if_table(results, names))
-    lines: list[str] = []
+    lines = tile_lines(results, names)
     for name, result in zip(names, results, strict=True):
         lines += [f"{name}: {line}" for line in (*result.hazards, *result.hang)]
         if result.hung:
@@ -78,6 +78,18 @@ def print_runs(
     for line in (*lines, *silicon_lines(results, names), provisional_note(results[0].provisional)):
         if line:
             screen.print(line, markup=False)
+
+
+def tile_lines(results: Sequence[Result], names: Sequence[str]) -> list[str]:
+    """Say for each run where a tile's time goes, on average."""
+    from hoppersim.result.tiles import describe_tiles
+
+    several = len(results) > 1
+    return [
+        f"Where a tile's time goes{f', {name}' if several else ''}: {describe_tiles(result.tiles.all)}"
+        for name, result in zip(names, results, strict=True)
+        if result.tiles is not None
+    ]
 
 
 def silicon_lines(results: Sequence[Result], names: Sequence[str]) -> list[str]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -12,6 +13,7 @@ from hoppersim.errors import EXIT_HANG, InputError
 
 if TYPE_CHECKING:
     from hoppersim.cli.target import CaseOptions
+    from hoppersim.engine.tiles import Tiles
     from hoppersim.machine.machine import Machine
     from hoppersim.program.case_spec import Case
     from hoppersim.program.work import Work
@@ -86,6 +88,12 @@ def run(
             "--out", "-o", metavar="FILE", help="Write all as FILE.json, or the figures as .csv or .parquet."
         ),
     ] = None,
+    tiles: Annotated[
+        Path | None,
+        typer.Option(
+            "--tiles", metavar="FILE", help="Write where the time of every tile went, FILE.csv or .parquet."
+        ),
+    ] = None,
     trace: Annotated[
         Path | None,
         typer.Option(
@@ -134,6 +142,8 @@ def run(
 
       hoppersim run multicast -c 2 --trace run.pftrace --trace-window 2000:500
 
+      hoppersim run multicast -c 2 --tiles tiles.csv
+
       hoppersim run flow.toml --json > result.json
 
       hoppersim run hanging_flow.toml --no-check --hang-report hang.svg
@@ -148,18 +158,27 @@ def run(
     works = [open_target(name, options) for name in names]
     recorder = _recorder(trace, against, (window, clusters, sms), limit)
     _require_formats(out, hang_report)
+    followed = _followed(tiles, against)
     machine = open_machine(preset, settings, floorplan)
     if require_fabric(fabric) == "compiled":
         announce_compilation()
-    results = [
-        simulate(machine, work, fabric=fabric, max_cycles=max_cycles, checks=checks, observer=recorder)
-        for work in works
-    ]
+    once = partial(
+        simulate,
+        machine,
+        fabric=fabric,
+        max_cycles=max_cycles,
+        checks=checks,
+        observer=recorder,
+        tiles=followed,
+    )
+    results = [once(work) for work in works]
     if what_if:
         results = [_with_reruns(machine, *run) for run in zip(works, results, strict=True)]
     cases = [_case(name, options) for name in names]
     results = [_with_measured(result, case) for result, case in zip(results, cases, strict=True)]
     notes = [_echo(name, result, case) for name, result, case in zip(names, results, cases, strict=True)]
+    if followed is not None and tiles is not None:
+        _write_tiles(followed, tiles)
     if recorder is not None and trace is not None:
         _write_trace(recorder, results[0], trace)
     _report(results, names, notes, _verdict(results, names), json=json, out=out)
@@ -179,6 +198,26 @@ def _require_formats(out: Path | None, hang_report: Path | None) -> None:
     if hang_report is not None and hang_report.suffix not in (".json", ".png", ".svg"):
         rule = "must end in .json, .png or .svg"
         raise InputError("--hang-report", str(hang_report), rule, hang_report.with_suffix(".json"))
+
+
+def _followed(path: Path | None, against: str | None) -> Tiles | None:
+    """Make what follows all tiles of a run whose times are to be written; None where they are not."""
+    if path is None:
+        return None
+    from hoppersim.engine.tiles import Tiles
+    from hoppersim.result.export import require_format
+
+    require_format("--tiles", path)
+    if against is not None:
+        raise InputError("--tiles", str(path), "shows one run: leave --against out, or run each alone")
+    return Tiles(whole=True)
+
+
+def _write_tiles(tiles: Tiles, path: Path) -> None:
+    from hoppersim.result.export import write_table
+    from hoppersim.result.tiles import tile_rows
+
+    write_table(path, tile_rows(tiles))
 
 
 def _recorder(

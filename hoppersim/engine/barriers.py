@@ -42,10 +42,11 @@ class LoggedBarrier:
         Called with (tick, fault) when an entry breaks a rule of PTX; the entry is dropped.
     """
 
-    __slots__ = ("_log", "_on_fault", "history", "state", "waiters")
+    __slots__ = ("_log", "_on_fault", "flipped", "history", "state", "waiters")
 
     def __init__(self, count: int, on_fault: Callable[[int, MbarrierFault], None]) -> None:
         self.state = Mbarrier(count)
+        self.flipped = 0
         self.waiters: list[Waiter] = []
         self.history: list[Pending] = []
         self._log: list[Pending] = []
@@ -92,6 +93,7 @@ class LoggedBarrier:
             self.history.append(entry)
             return
         self.history.clear()
+        self.flipped = entry.tick
         for waiter in self.waiters:
             waiter.expect(entry.tick)
         self.waiters.clear()

@@ -19,6 +19,7 @@ import simpy
 from hoppersim.blocks.mbarrier import MbarrierFault
 from hoppersim.engine.barriers import LoggedBarrier
 from hoppersim.engine.interface import Fabric, Transfer
+from hoppersim.engine.tiles import Tiles
 
 AFTER_ORDINARY_EVENTS = 2
 """SimPy priority of the pump: below every event that SimPy itself or a role schedules."""
@@ -58,7 +59,7 @@ class Wake:
             self._take_back()
         self._flip = flip
         if flip is not None:
-            self.event._ok, self.event._value = True, None
+            self.event._ok, self.event._value = True, flip
             self._env.schedule(self.event, delay=flip + self._delay(flip) - self._env.now)
 
     def _take_back(self) -> None:
@@ -79,6 +80,7 @@ class Clockwork:
     def __init__(self, fabric: Fabric) -> None:
         self.env = simpy.Environment()
         self.fabric = fabric
+        self.tiles = Tiles()
         self.barriers: list[LoggedBarrier] = []
         self.faults: list[tuple[int, int, MbarrierFault]] = []
         self._pending: list[Transfer] = []
@@ -135,7 +137,7 @@ class Clockwork:
         return target.state.passed(parity)
 
     def wait(self, barrier: int, delay: Callable[[int], int]) -> simpy.Event:
-        """Give an event for the end of a wait that did not pass.
+        """Give an event for the end of a wait that did not pass; its value is the tick of the flip.
 
         Parameters
         ----------
@@ -185,6 +187,7 @@ class Clockwork:
         self._commit_before(bound)
         for entry in self.fabric.advance(bound + self.fabric.lookahead):
             self.post(entry.barrier, entry.tick, entry.arrivals, entry.bytes, "fabric")
+        self.tiles.land(self.fabric.passages())
         if not self.fabric.idle:
             self._pump_no_later_than(max(now + 1, self.fabric.frontier + self.fabric.latest_unknown - 1))
         if self._pending:
@@ -203,6 +206,7 @@ class Clockwork:
         self._commit_before(FAR)
         while not self.fabric.idle:
             self.fabric.advance(self.fabric.frontier + DRAIN_STEP)
+        self.tiles.land(self.fabric.passages())
 
 
 _TICK = attrgetter("tick")

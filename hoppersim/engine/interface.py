@@ -13,6 +13,15 @@ STORE = 2  # SMEM to global memory
 MULTICAST = 3  # global memory to SMEM, one box, to every CTA of a mask
 KINDS = frozenset({LOAD, COPY, STORE, MULTICAST})
 
+IN_ENGINE, ON_WAY, IN_LRC, IN_L2, IN_HBM, AT_PORT, IN_LANE, TO_SMEM = range(8)
+"""Where a line spends its time inside a fabric, the stages of `Passage.ticks`:
+
+its SM's engine, behind earlier boxes and lines; the ways between SM, slice and SM; the coalescer, behind the
+read that it joined; its slice, the other partition's included; DRAM; the ports of the GPCs, and a slice's
+exit while they have no room (of a copy, the ports to the peer); the lane of its CPC; the write to SMEM.
+"""
+STAGES = 8
+
 DEFAULT_MEMORY_LINES = 1 << 16
 """Lines of the address space of a fabric that is made by hand: 8 MiB."""
 
@@ -42,6 +51,20 @@ class Transfer(NamedTuple):
     counts: tuple[int, int, int, int] = (1, 1, 1, 1)
     strides: tuple[int, int, int, int] = (0, 0, 0, 0)
     bytes: int = 0
+    tile: int = -1
+    """Number under which `Fabric.passages` tells how a load or copy went; -1 where nobody asks."""
+
+
+class Passage(NamedTuple):
+    """How the last line of a transfer went to one destination: the ticks from when its engine could begin."""
+
+    tile: int
+    destination: int
+    """Place of the destination among those of the transfer."""
+    landed: int
+    """Tick at which its bytes reach the barrier."""
+    ticks: tuple[int, ...]
+    """Ticks that it spent in each of the stages; they add up to all of its time."""
 
 
 class LogEntry(NamedTuple):
@@ -69,6 +92,9 @@ class Fabric(Protocol):
 
     def advance(self, horizon: int) -> list[LogEntry]:
         """Process all events before `horizon`, but stop `lookahead` after the first entry that it returns."""
+
+    def passages(self) -> list[Passage]:
+        """Give the passages of transfers with a number that ended since the last call."""
 
     @property
     def frontier(self) -> int:

@@ -1,9 +1,9 @@
-"""Operations that send data from one SM to another or to memory: copies, remote loads and stores, TMA stores."""
+"""Operations that send data to another SM or to memory: copies, remote loads and stores, TMA stores."""
 
 from __future__ import annotations
 
 from hoppersim.engine.interface import COPY, STORE, Destination, Transfer
-from hoppersim.engine.reach import reach
+from hoppersim.engine.reach import reach_cta
 from hoppersim.engine.roles import RoleRun, Step, Waiting
 from hoppersim.program import operations as op
 from hoppersim.program.boxes import box_lines
@@ -13,19 +13,20 @@ BATCH = 4
 """Loads that the compiler issues before it uses the first of them, however far a loop is unrolled."""
 
 
-def bind_copy(run: RoleRun, operation: op.BulkCopy) -> Step:
+def bind_copy(run: RoleRun, operation: op.BulkCopy, before: int = 0) -> Step:
+    """Turn a copy into a step; `before` are the ticks that its thread has already spent on it."""
     stage = run.stage_of(run.flow.flow.program.barrier(operation.barrier).stages)
     rank, issue = run.value(operation.rank), run.cost(operation, "issue")
+    follow = run.clockwork.tiles.follower(run, COPY, operation.destination, before + issue)
 
     def step() -> None:
         run.debt += issue
-        target = reach(run, rank(), "a bulk copy")
+        target = reach_cta(run, rank(), "a bulk copy")
         if target is not None:
             receiver = (Destination(target.sm, target.barrier(operation.barrier, stage())),)
+            size, number = operation.bytes, follow(receiver)
             run.clockwork.inject(
-                Transfer(
-                    run.time, COPY, run.cta.sm, run.order, receiver, 0, operation.bytes, bytes=operation.bytes
-                )
+                Transfer(run.time, COPY, run.cta.sm, run.order, receiver, 0, size, bytes=size, tile=number)
             )
 
     return False, step
@@ -34,12 +35,12 @@ def bind_copy(run: RoleRun, operation: op.BulkCopy) -> Step:
 def bind_st_async(run: RoleRun, operation: op.StAsync) -> Step:
     """Turn asynchronous stores into a step: threads make the packets, which then travel like a copy."""
     copy = op.BulkCopy("", operation.buffer, operation.bytes, operation.rank, operation.barrier)
-    _, send = bind_copy(run, copy)
     count = max(1, operation.bytes // (operation.width * 32 * run.role.warps))
     first = run.cost(operation, "issue") - run.cost(copy, "issue")
     if count > 1:
         first += run.cost(operation, "start")
     rest = (count - 1) * run.cost(operation, "next")
+    _, send = bind_copy(run, copy, first)
 
     def step() -> None:
         run.debt += first
@@ -50,6 +51,7 @@ def bind_st_async(run: RoleRun, operation: op.StAsync) -> Step:
 
 
 def bind_store(run: RoleRun, operation: op.TmaStore) -> Step:
+    """Turn a TMA store into a step; its group is done when shared memory has been read."""
     tensor = run.flow.flow.program.map(operation.map)
     base = run.flow.address(tensor.allocation)
     coordinates = [run.value(item) for item in operation.coordinates]
@@ -73,6 +75,7 @@ def bind_store(run: RoleRun, operation: op.TmaStore) -> Step:
 
 
 def bind_store_wait(run: RoleRun, operation: op.StoreWait) -> Step:
+    """Turn a wait for stores into a step."""
     issue = max(1, run.cost(operation, "issue"))
 
     def step() -> Waiting:
@@ -81,8 +84,10 @@ def bind_store_wait(run: RoleRun, operation: op.StoreWait) -> Step:
             group = run.groups.pop(0)
             if not run.clockwork.passed(group, 0):
                 run.waiting = (operation, "bulk group", 0, 0)
+                since = run.time
                 yield run.clockwork.wait(group, lambda _: 1)
                 run.waiting = None
+                run.waited += run.time - since
         run.debt += issue
 
     return True, step
@@ -104,12 +109,15 @@ def bind_remote_load(run: RoleRun, operation: op.RemoteLoad) -> Step:
 
     def step() -> Waiting:
         yield from run.pay()
-        target = reach(run, rank(), "a remote access")
+        target = reach_cta(run, rank(), "a remote access")
         if target is None:
             return
         if target.sm == run.cta.sm:
+            run.waited += own - issue
             run.debt += own
             return
+        asked = run.time
+        spent = len(sizes) * (issue + (together - 1) * following)
         way = run.flow.path_ticks(run.cta.sm, target.sm)
         group = clockwork.add_barrier(1)
         clockwork.post(group, run.time, 1, -operation.bytes, run.who)
@@ -125,6 +133,7 @@ def bind_remote_load(run: RoleRun, operation: op.RemoteLoad) -> Step:
             run.waiting = (operation, "remote loads", 0, 0)
             yield clockwork.wait(group, lambda _: 1)
             run.waiting = None
+        run.waited += max(0, run.time - asked - spent)
 
     return True, step
 
@@ -143,7 +152,7 @@ def bind_remote_store(run: RoleRun, operation: op.RemoteStore) -> Step:
 
     def step() -> Waiting:
         yield from run.pay()
-        target = reach(run, rank(), "a remote access")
+        target = reach_cta(run, rank(), "a remote access")
         if target is None:
             return
         if target.sm == run.cta.sm:
@@ -151,14 +160,17 @@ def bind_remote_store(run: RoleRun, operation: op.RemoteStore) -> Step:
             return
         if len(under_way) > 1 and not clockwork.passed(under_way[0], 0):
             run.waiting = (operation, "remote stores", 0, 0)
+            since = run.time
             yield clockwork.wait(under_way[0], lambda _: 1)
             run.waiting = None
+            run.waited += run.time - since
         group = clockwork.add_barrier(1)
         under_way[:] = [*under_way[-1:], group]
         clockwork.post(group, run.time, 1, -operation.bytes, run.who)
         receiver = (Destination(target.sm, group),)
         size = operation.bytes
         clockwork.inject(Transfer(run.time, COPY, run.cta.sm, run.order, receiver, 0, size, bytes=size))
+        run.waited += max(0, carry - busy)
         run.debt += max(busy, carry)
 
     return True, step

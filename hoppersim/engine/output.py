@@ -77,6 +77,8 @@ class RunOutput:
     lines: int
     """Line requests that the TMA engines made."""
     wall_seconds: float
+    busy: int = 0
+    """Ticks that the busiest thread spent on its own operations."""
     hung: bool = False
     roles: tuple[RoleState, ...] = ()
     barriers: tuple[BarrierState, ...] = ()

@@ -1,4 +1,4 @@
-"""Finds the CTA that an operation reaches for, and notes a hazard where nobody is there."""
+"""Who is there when an operation reaches another CTA; where nobody is, that is a finding."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from hoppersim.engine.findings import AFTER_EXIT, BEFORE_START, NO_SUCH_RANK, Ac
 from hoppersim.engine.roles import RoleRun
 
 
-def reach(run: RoleRun, rank: int, what: str) -> Cta | None:
+def reach_cta(run: RoleRun, rank: int, what: str) -> Cta | None:
     """Find the CTA of a rank; note a hazard and give None where nobody is there."""
     target = run.cta.peers[rank] if rank < len(run.cta.peers) else None
     if target is not None and target.state not in (EXITED, NOT_STARTED):

@@ -18,12 +18,19 @@ from hoppersim.blocks.addresses import channel_of, home_partition, page_draw, sl
 from hoppersim.blocks.lrc import may_merge, may_open
 from hoppersim.blocks.tma import written_sectors
 from hoppersim.engine.interface import (
+    AT_PORT,
     COPY,
     DEFAULT_MEMORY_LINES,
+    IN_ENGINE,
+    IN_HBM,
+    IN_L2,
+    IN_LRC,
     KINDS,
     LOAD,
     MULTICAST,
+    ON_WAY,
     LogEntry,
+    Passage,
     Transfer,
 )
 from hoppersim.engine.reference_arrivals import Arrivals
@@ -70,6 +77,7 @@ class ReferenceFabric(Arrivals):
         }
         self._stored = [0] * self.tables.slices
         self._held_back: list[deque[Callable[[int], None]]] = [deque() for _ in range(self.tables.slices)]
+        self._held = [0] * self.tables.slices
         self._misses: dict[tuple[int, int], list[tuple[str, Line]]] = {}
 
     def warm(self, first_line: int, last_line: int) -> None:
@@ -107,6 +115,11 @@ class ReferenceFabric(Arrivals):
         log, self._log = self._log, []
         return log
 
+    def passages(self) -> list[Passage]:
+        """Give the passages of transfers with a number that ended since the last call."""
+        passages, self._passages = self._passages, []
+        return passages
+
     @property
     def idle(self) -> bool:
         """Whether nothing is under way."""
@@ -124,7 +137,8 @@ class ReferenceFabric(Arrivals):
         def issue(now: int) -> None:
             t = self.tables
             number, sectors, data = box.lines[position]
-            line = Line(box, number, sectors, data, box.transfer.sm)
+            start = box.transfer.tick + launch_ticks(t, box.transfer.kind)
+            line = Line(box, number, sectors, data, box.transfer.sm, since=start)
             if queue < t.sms:
                 go_on(self._set_out(line, now))
             elif box.transfer.kind == COPY:
@@ -157,11 +171,15 @@ class ReferenceFabric(Arrivals):
     def _send(self, line: Line, now: int) -> int:
         t, sm, to = self.tables, line.sm, line.box.transfer.destinations[0].sm
         port, across = t.copy_server + sm, int(t.tpc_of[sm] != t.tpc_of[to])
+        line.spend(IN_ENGINE, now)
         leave = self._serve(port, now, t.copy_service[line.sectors])
         passed = self._serve(t.peer_server + int(t.cpc_of[sm]), leave, t.peer_service[across, line.sectors])
         line.sm = to
         self._add("sm.bytes_out_dsmem", sm, line.data)
-        self._hop(passed + int(t.pair[sm, to]), port, lambda tick: self._enter(line, tick))
+        arrival = passed + int(t.pair[sm, to])
+        line.spend(AT_PORT, passed)
+        line.spend(ON_WAY, arrival)
+        self._hop(arrival, port, lambda tick: self._enter(line, tick))
         return leave
 
     def _store(self, line: Line, now: int, go_on: Callable[[int], None]) -> None:
@@ -197,15 +215,17 @@ class ReferenceFabric(Arrivals):
         self._add("tma.multicast_lines", line.sm, int(line.box.transfer.kind == MULTICAST))
         first = int(t.partition_of_gpc[t.gpc_of[line.sm]]) * t.slices_per_partition
         line.piece = first + slice_in_partition(line.number, t.slices_per_partition)
-        self._hop(
-            leave + int(t.to_slice[line.sm, line.piece]), line.sm, lambda tick: self._coalesce(line, tick)
-        )
+        arrival = leave + int(t.to_slice[line.sm, line.piece])
+        line.spend(IN_ENGINE, leave)
+        line.spend(ON_WAY, arrival)
+        self._hop(arrival, line.sm, lambda tick: self._coalesce(line, tick))
         return max(now + t.line_interval, leave)
 
     def _coalesce(self, line: Line, now: int) -> None:
         """Let the line join one that is under way, or have it looked up."""
         t, entries, key = self.tables, self._open[line.piece], (line.number, line.sectors)
         self._add("lrc.requests", line.piece, 1)
+        self._note_held(line, now)
         shares_look_up = False
         if t.lrc_enabled and line.box.transfer.kind == LOAD:
             entry = entries.get(key)
@@ -246,7 +266,7 @@ class ReferenceFabric(Arrivals):
         self._add("l2.sectors", line.piece, counted)
         if self._holds(line.piece, line.number):
             self._add("l2.hits", line.piece, counted)
-            self._respond(line, now + t.access)
+            self._respond(line, now + t.access, IN_L2)
             return
         self._add("l2.misses", line.piece, counted)
         if not self._wait_for_line(line.piece, "respond", line):
@@ -260,7 +280,7 @@ class ReferenceFabric(Arrivals):
     def _look_up_at_home(self, line: Line, now: int) -> None:
         piece = self._home(line.number)
         if self._holds(piece, line.number):
-            self._cross(line, piece, now)
+            self._cross(line, piece, now, IN_L2)
         elif self._wait_for_line(piece, "cross", line):
             self._ask_hbm(line.number, piece, now)
 
@@ -278,33 +298,51 @@ class ReferenceFabric(Arrivals):
         def read(tick: int) -> None:
             leave = self._serve(t.hbm_server + channel, tick, t.hbm_service[SECTORS_PER_LINE])
             self._add("hbm.bytes_read", channel, LINE_BYTES)
-            self._hop(leave + back, t.hbm_server + channel, lambda late: self._fill(number, piece, late))
+            self._hop(
+                leave + back, t.hbm_server + channel, lambda late: self._fill(number, piece, late, IN_HBM)
+            )
 
         self._hop(now + t.to_hbm, t.slice_server + piece, read)
 
-    def _fill(self, number: int, piece: int, now: int) -> None:
+    def _fill(self, number: int, piece: int, now: int, waited: int) -> None:
         """A line arrives at a slice, from DRAM or from the other partition, and serves all who wait there."""
         self._install(piece, number)
         for then, line in self._misses.pop((piece, number)):
             if then == "cross":
-                self._cross(line, piece, now)
+                self._cross(line, piece, now, waited)
             else:
-                self._respond(line, now)
+                self._respond(line, now, waited)
 
-    def _cross(self, line: Line, piece: int, now: int) -> None:
+    def _cross(self, line: Line, piece: int, now: int, waited: int) -> None:
         t = self.tables
         side = piece // t.slices_per_partition
         leave = self._serve(t.fabric_server + side, now, t.fabric_service[SECTORS_PER_LINE])
         self._add("l2.fabric_sectors", 1 - side, SECTORS_PER_LINE)
         port = t.fabric_server + side
-        self._hop(leave + t.fabric_latency, port, lambda tick: self._fill(line.number, line.piece, tick))
+        self._hop(
+            leave + t.fabric_latency, port, lambda tick: self._fill(line.number, line.piece, tick, waited)
+        )
 
-    def _respond(self, line: Line, ready: int) -> None:
+    def _respond(self, line: Line, ready: int, waited: int) -> None:
         """The response queues at the exit of its slice, which serves one after the other."""
+        line.spend(waited, ready)
         waiting = self._exits.setdefault(line.piece, deque())
         waiting.append((ready, line))
         if len(waiting) == 1:
             self._open_exit(line.piece, ready)
+
+    def _note_held(self, line: Line, now: int) -> None:
+        """Note how long ports have held up the slice's exit until the line comes to the slice."""
+        t = self.tables
+        opens = self._free[t.slice_server + line.piece] - int(t.slice_service[line.sectors])
+        line.held = self._held[line.piece] - max(0, opens - now * SUBTICKS)
+
+    def _leave_queue(self, line: Line, ready: int, held: int, now: int) -> None:
+        """Tell the wait at the slice: for data, for ports that held up the exit, for other lines."""
+        begun = max(ready, line.since)
+        line.spend(IN_LRC, begun)
+        line.spend(AT_PORT, begun + min(now - begun, max(0, held - line.held) // SUBTICKS))
+        line.spend(IN_L2, now)
 
     def _open_exit(self, piece: int, ready: int) -> None:
         server = self.tables.slice_server + piece
@@ -315,24 +353,23 @@ class ReferenceFabric(Arrivals):
     def _exit(self, piece: int, now: int) -> None:
         """The first response leaves the slice as soon as the ports of all GPCs that read it have room."""
         waiting = self._exits[piece]
-        _, line = waiting.popleft()
+        ready, line = waiting.popleft()
         if line.is_open:
             self._close(line)
-        self._send_out(line, now)
+        self._send_out(line, now, ready)
         if waiting:
             self._open_exit(piece, waiting[0][0])
 
-    def _send_out(self, line: Line, now: int) -> None:
+    def _send_out(self, line: Line, now: int, filled: int) -> None:
         t = self.tables
         readers = (line, *reversed(line.merged))
         crossings = self._crossings(readers)
         service = int(t.gpc_service[line.sectors])
         slice_server = t.slice_server + line.piece
-        start = max(
-            now * SUBTICKS,
-            self._free[slice_server],
-            *(self._free[t.gpc_server + gpc] - t.port_lines * service for gpc in crossings),
-        )
+        free = max(now * SUBTICKS, self._free[slice_server])
+        start = max(free, *(self._free[t.gpc_server + gpc] - t.port_lines * service for gpc in crossings))
+        held = self._held[line.piece]
+        self._held[line.piece] += start - free
         self._free[slice_server] = start + int(t.slice_service[line.sectors])
         self._busy[slice_server] += int(t.slice_service[line.sectors])
         ports = {}
@@ -344,9 +381,12 @@ class ReferenceFabric(Arrivals):
             ports[gpc] = -(-self._free[port] // SUBTICKS)
         for reader in readers:
             gpc = int(t.gpc_of[reader.sm])
+            self._leave_queue(reader, filled, held, now)
+            reader.spend(AT_PORT, ports[gpc])
             self._add("gpc.sectors_delivered", gpc, line.sectors * len(reader.box.transfer.destinations))
         if len(readers) == 1 and line.box.transfer.kind == LOAD:
             arrival = ports[int(t.gpc_of[line.sm])] + t.to_sm + int(t.from_slice[line.sm, line.piece])
+            line.spend(ON_WAY, arrival)
             self._hop(arrival, slice_server, lambda tick: self._enter(line, tick))
         else:
             self._fan_out(readers, ports)

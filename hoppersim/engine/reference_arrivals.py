@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Callable
 
-from hoppersim.engine.interface import COPY, MULTICAST, LogEntry
+from hoppersim.engine.interface import COPY, IN_LANE, MULTICAST, ON_WAY, TO_SMEM, LogEntry, Passage
 from hoppersim.engine.reference_parts import Line
 from hoppersim.engine.reference_places import Places
 from hoppersim.engine.tables import SUBTICKS, Tables
@@ -26,6 +26,7 @@ class Arrivals(Places):
         self._lanes: dict[int, deque[list[Line]]] = {}
         self._held_up: dict[int, deque[int]] = {}
         self._log: list[LogEntry] = []
+        self._passages: list[Passage] = []
 
     def _fan_out(self, readers: tuple[Line, ...], ports: dict[int, int]) -> None:
         """Send a copy of the line to each destination of each reader, together for those of one CPC."""
@@ -36,7 +37,8 @@ class Arrivals(Places):
             ready = ports[int(t.gpc_of[reader.sm])] + t.to_sm + t.fan_out
             for index, destination in enumerate(reader.box.transfer.destinations):
                 cpc, sm = int(t.cpc_of[destination.sm]), destination.sm
-                copy = Line(reader.box, reader.number, reader.sectors, reader.data, sm, index)
+                copy = reader.copy_to(sm, index)
+                copy.spend(ON_WAY, ready + int(t.from_slice[sm, piece]))
                 copies.setdefault(cpc, []).insert(0, copy)
                 arrivals[cpc] = max(arrivals.get(cpc, 0), ready + int(t.from_slice[sm, piece]))
         for cpc, lines in copies.items():
@@ -96,6 +98,8 @@ class Arrivals(Places):
         if transfer.kind != COPY:
             name = "sm.bytes_in_multicast" if transfer.kind == MULTICAST else "sm.bytes_in_self"
             self._add(name, line.sm, line.sectors * SECTOR_BYTES)
+        line.spend(IN_LANE, now)
+        line.spend(TO_SMEM, leave + t.completion)
         self._deliver(line, leave + t.completion)
 
     def _deliver(self, line: Line, tick: int) -> None:
@@ -103,6 +107,8 @@ class Arrivals(Places):
         box, index = line.box, line.index
         box.waiting[index] -= 1
         last = box.waiting[index] == 0
+        if last and box.transfer.tile >= 0:
+            self._passages.append(Passage(box.transfer.tile, index, tick, tuple(line.ticks)))
         if not last and not self.tables.granular:
             return
         amount = box.owed[index] if last else line.data

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hoppersim.blocks.tma import piece_end, sectors_between
-from hoppersim.engine.interface import Transfer
+from hoppersim.engine.interface import STAGES, Transfer
 from hoppersim.engine.output import COUNTER_NAMES
 from hoppersim.engine.tables import SUBTICKS, Tables
 from hoppersim.units import LINE_BYTES
@@ -40,6 +40,20 @@ class Line:
     merged: list[Line] = field(default_factory=list)
     readers: int = 1
     is_open: bool = False
+    since: int = 0
+    held: int = 0
+    ticks: list[int] = field(default_factory=lambda: [0] * STAGES)
+
+    def spend(self, stage: int, tick: int) -> None:
+        """Tell the time up to `tick` as spent in a stage."""
+        self.ticks[stage] += tick - self.since
+        self.since = tick
+
+    def copy_to(self, sm: int, index: int) -> Line:
+        """Give the line on its way to one of its destinations."""
+        copy = Line(self.box, self.number, self.sectors, self.data, sm, index)
+        copy.since, copy.ticks = self.since, self.ticks.copy()
+        return copy
 
 
 def make_box(transfer: Transfer) -> Box:

@@ -69,6 +69,10 @@ class RoleRun:
         self.who = f"rank {cta.rank} {role.name}"
         self.order = (cta.sm << 20) | (cta.slot << 12) | slot
         self.debt = 0
+        self.waited = 0
+        """Ticks in which the thread waited for others or for data."""
+        self.busy = 0
+        """Ticks of its own operations, known at its end."""
         self.loops: dict[str, int] = {}
         self.enclosing: list[For] = []
         self.before: Operation | None = None
@@ -112,6 +116,7 @@ class RoleRun:
             yield from run_steps(self._steps)
         yield from self.pay()
         self.finished = True
+        self.busy = int(self.env.now) - self.cta.start - self.waited
         self.cta.end = max(self.cta.end, int(self.env.now))
         self.cta.meeting.leave()
         if self.cta.cluster_meeting is not None:

@@ -22,6 +22,7 @@ from hoppersim.engine.launch import FlowRun, cluster_count, place_flow
 from hoppersim.engine.observer import Bind, Observer
 from hoppersim.engine.output import CtaRun, RunOutput
 from hoppersim.engine.steps import bind
+from hoppersim.engine.tiles import Tiles
 from hoppersim.engine.watch import Watch
 from hoppersim.engine.watched import WatchedSteps
 from hoppersim.errors import InputError, InternalError
@@ -77,6 +78,7 @@ def simulate_raw(  # noqa: PLR0913, PLR0917 - the one place where all that a run
     extras: tuple[Extra, ...] = (),
     watch: bool | Literal["all"] = True,
     observer: Observer | None = None,
+    tiles: Tiles | None = None,
 ) -> RunOutput:
     """Run a work on a machine.
 
@@ -99,6 +101,8 @@ def simulate_raw(  # noqa: PLR0913, PLR0917 - the one place where all that a run
         Look for races while the program runs, in a few clusters of each flow or in all; changes no time.
     observer
         Notes what happens, for a trace; changes no time either.
+    tiles
+        Follows tiles and keeps where their time went.
 
     Returns
     -------
@@ -119,13 +123,14 @@ def simulate_raw(  # noqa: PLR0913, PLR0917 - the one place where all that a run
     kinds = KINDS if extras else _kinds(work)
     carrier = make_fabric(machine, fabric, granular, -(-addresses.end // LINE_BYTES), kinds)
     clockwork = observer.clockwork(carrier) if observer else Clockwork(carrier)
+    clockwork.tiles = tiles or clockwork.tiles
     findings = Findings()
     steps = WatchedSteps(Watch(findings, whole=watch == "all")) if watch else None
     binder: Bind = steps.bind if steps else bind
     if observer:
         binder = observer.bind(binder)
     runs = [
-        _prepare(FlowContext(index, flow, machine, clockwork, addresses, findings, binder), steps)
+        _prepare(FlowContext(index, flow, machine, clockwork, addresses, findings, binder), steps, tiles)
         for index, flow in enumerate(work.flows)
     ]
     for extra in extras:
@@ -145,6 +150,7 @@ def simulate_raw(  # noqa: PLR0913, PLR0917 - the one place where all that a run
         counters=carrier.counters(),
         lines=carrier.lines,
         wall_seconds=perf_counter() - began,
+        busy=max((role.busy for run in runs for role in run.roles), default=0),
         hung=hung,
         roles=tuple(blocked_roles(runs, ctas)) if hung else (),
         barriers=tuple(barrier_states(clockwork, ctas)) if hung else (),
@@ -170,9 +176,11 @@ def _lay_out(work: Work) -> AddressMap:
     )
 
 
-def _prepare(context: FlowContext, steps: WatchedSteps | None) -> FlowRun:
+def _prepare(context: FlowContext, steps: WatchedSteps | None, tiles: Tiles | None) -> FlowRun:
     placement = place_flow(context)
     flow = context.flow
+    if tiles:
+        tiles.plan(context.index, flow, cluster_count(flow, placement))
     if steps:
         steps.watch.plan(context.index, flow, cluster_count(flow, placement))
         context = replace(context, barrier_type=partial(steps.barrier_type, context.index))

@@ -14,7 +14,7 @@ from hoppersim.engine.moves import (
     bind_store,
     bind_store_wait,
 )
-from hoppersim.engine.reach import reach
+from hoppersim.engine.reach import reach_cta
 from hoppersim.engine.roles import RoleExit, RoleRun, Step, Waiting
 from hoppersim.program import operations as op
 from hoppersim.program.boxes import box_lines
@@ -55,6 +55,7 @@ def bind_wait(run: RoleRun, operation: op.Wait, notice: Callable[[int, int], Non
     parity = _parity(run, operation, stages)
     hit, wake = max(1, run.cost(operation, "hit")), max(1, run.cost(operation, "wake"))
     clockwork, env, polls = run.clockwork, run.env, operation.form != "try"
+    tiles, landed = clockwork.tiles, clockwork.tiles.landed
 
     def step() -> Waiting:
         number, phase = numbers[stage()], parity()
@@ -62,13 +63,18 @@ def bind_wait(run: RoleRun, operation: op.Wait, notice: Callable[[int, int], Non
             since = run.time
             if not clockwork.passed(number, phase):
                 run.waiting, run.since, run.debt = (operation, operation.barrier, stage(), phase), since, 0
-                yield clockwork.wait(number, _until(since, hit if polls else 0, wake))
+                flip = yield clockwork.wait(number, _until(since, hit if polls else 0, wake))
                 run.waiting = None
                 if env.now > since:
+                    run.waited += max(0, flip - since)
+                    if number in landed:
+                        tiles.go_on(number, flip, since, run.time)
                     break
             elif run.debt:  # it may flip again before the thread comes
                 yield run.settle()
             else:
+                if number in landed:
+                    tiles.go_on(number, clockwork.barriers[number].flipped, since, since + hit)
                 run.debt = hit
                 break
         if notice is not None:
@@ -129,7 +135,7 @@ def _bind_expect(run: RoleRun, operation: op.ExpectTx) -> Step:
 
 
 def _post(run: RoleRun, rank: int, name: str, stage: int, effect: int, arrivals: int, data: int) -> None:
-    target = reach(run, rank, "a barrier operation")
+    target = reach_cta(run, rank, "a barrier operation")
     if target is not None:
         tick = run.time + max(1, effect + run.path_to(target.sm))
         if target.sm != run.cta.sm:
@@ -147,6 +153,7 @@ def _bind_load(run: RoleRun, operation: op.TmaLoad) -> Step:
     name, size = operation.barrier, tensor.box_bytes
     kind = LOAD if operation.mask is None else MULTICAST
     fetch = round(run.flow.machine.spec.tma.descriptor_latency * TICKS_PER_CYCLE)
+    follow = run.clockwork.tiles.follower(run, kind, operation.map, issue)
     known: dict[tuple[int, ...], Any] = {}
 
     def step() -> None:
@@ -157,7 +164,7 @@ def _bind_load(run: RoleRun, operation: op.TmaLoad) -> Step:
             box = box_lines(tensor, base, place)
             if len(known) < 4096:
                 known[place] = box
-        targets = [reach(run, rank, "a TMA load") for rank in ranks()]
+        targets = [reach_cta(run, rank, "a TMA load") for rank in ranks()]
         number = stage()
         receivers = tuple([Destination(cta.sm, cta.barriers[name][number]) for cta in targets if cta])
         if box.row_bytes == 0:
@@ -166,7 +173,7 @@ def _bind_load(run: RoleRun, operation: op.TmaLoad) -> Step:
             tick = run.clockwork.load_tick(run.cta.sm, run.time, fetch)
             run.clockwork.inject(
                 Transfer(tick, kind, run.cta.sm, run.order, receivers, box.address, box.row_bytes, box.counts,
-                         box.strides, size)
+                         box.strides, size, follow(receivers))
             )  # fmt: skip
 
     return False, step
@@ -184,10 +191,11 @@ def _bind_local_read(run: RoleRun, operation: op.LocalRead) -> Step:
     smem = run.flow.machine.spec.smem
     size = run.flow.flow.program.buffer(operation.buffer).bytes
     cycles = smem.latency + operation.times * size / smem.bytes_per_cycle
-    busy = run.cost(operation, "issue") + to_ticks(cycles)
+    issue, data = run.cost(operation, "issue"), to_ticks(cycles)
 
     def step() -> None:
-        run.debt += busy
+        run.waited += data
+        run.debt += issue + data
 
     return False, step
 
@@ -219,8 +227,10 @@ def _bind_sync(run: RoleRun, operation: op.Sync) -> Step:
         meeting = run.cta.meeting if operation.scope == "cta" else run.cta.cluster_meeting
         assert meeting is not None
         run.waiting = (operation, f"{operation.scope} sync", 0, -1)
+        since = run.time
         yield meeting.join(max(1, delay))
         run.waiting = None
+        run.waited += max(0, run.time - since - max(1, delay))
         if acquires:
             run.clockwork.forget_descriptors(run.cta.sm)
 

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from hoppersim.engine.guests import Extra
     from hoppersim.engine.observer import Observer
     from hoppersim.engine.output import RunOutput
+    from hoppersim.engine.tiles import Tiles
     from hoppersim.machine.machine import Machine
     from hoppersim.program.rules import Violation
     from hoppersim.program.work import Work
@@ -33,7 +34,7 @@ class IllegalWorkError(HopperSimError):
         super().__init__(f"the work breaks {len(violations)} rule(s): {listed}")
 
 
-def simulate(
+def simulate(  # noqa: PLR0913 - what a run can be given beside its work
     machine: Machine,
     work: Work,
     *,
@@ -42,6 +43,7 @@ def simulate(
     extras: tuple[Extra, ...] = (),
     checks: bool = True,
     observer: Observer | None = None,
+    tiles: Tiles | None = None,
 ) -> Result:
     """Simulate a work on a machine.
 
@@ -63,6 +65,9 @@ def simulate(
         as it is, up to its hang if it has one.
     observer
         Notes what happens, for a trace (see `hoppersim.trace`); the Result is the same.
+    tiles
+        Follows tiles: with ``Tiles(whole=True)`` all of them, whose times are then in its ``table()``.
+        Without, a part is followed, for the figures in the Result.
 
     Returns
     -------
@@ -80,7 +85,7 @@ def simulate(
     InternalError
         If the simulation broke one of its own invariants.
     """
-    return _simulate(machine, work, fabric, max_cycles, extras, checks, observer)[0]
+    return _simulate(machine, work, fabric, max_cycles, extras, checks, observer, tiles)[0]
 
 
 def simulate_with_stamps(machine: Machine, work: Work) -> tuple[Result, dict[str, list[list[float]]]]:
@@ -100,17 +105,21 @@ def simulate_with_stamps(machine: Machine, work: Work) -> tuple[Result, dict[str
     return result, stamps
 
 
-def _simulate(
+def _simulate(  # noqa: PLR0913, PLR0917 - passes on what `simulate` takes
     machine: Machine, work: Work, fabric: str = "compiled", max_cycles: int | None = None,
     extras: tuple[Extra, ...] = (), checks: bool = True, observer: Observer | None = None,
+    tiles: Tiles | None = None,
 ) -> tuple[Result, RunOutput]:  # fmt: skip
     from hoppersim.engine.simulate import simulate_raw
+    from hoppersim.engine.tiles import Tiles
 
     violations = check(work, machine) if checks else []
     if violations:
         raise IllegalWorkError(violations)
+    tiles = tiles or Tiles()
     output = simulate_raw(
-        machine, work, fabric=fabric, max_cycles=max_cycles, extras=extras, watch=checks, observer=observer
-    )
-    result = build_result(machine, work, output, alone=not extras)
+        machine, work, fabric=fabric, max_cycles=max_cycles, extras=extras, watch=checks, observer=observer,
+        tiles=tiles,
+    )  # fmt: skip
+    result = build_result(machine, work, output, alone=not extras, tiles=tiles)
     return replace(result, machine_hash=machine.hash, source=make_source(machine, work)), output

@@ -12,19 +12,23 @@ from hoppersim.result.bound import forecast
 from hoppersim.result.conservation import check_bound, check_conservation, check_loads
 from hoppersim.result.counters import totals
 from hoppersim.result.hang import report_hang
-from hoppersim.result.limiter import find_limiter, issue_cycles, link_use
+from hoppersim.result.limiter import find_limiter, link_use
 from hoppersim.result.schema import Bounds, GpcFigures, Rates, Result, SmFigures, Speed
+from hoppersim.result.tiles import summarise
 from hoppersim.units import SECTOR_BYTES, TICKS_PER_CYCLE, to_cycles
 
 if TYPE_CHECKING:
     from hoppersim.engine.output import RunOutput
+    from hoppersim.engine.tiles import Tiles
     from hoppersim.machine.machine import Machine
     from hoppersim.program.work import Work
 
 _DELIVERED = ("sm.bytes_loaded", "sm.bytes_in_dsmem")
 
 
-def build_result(machine: Machine, work: Work, output: RunOutput, *, alone: bool = True) -> Result:
+def build_result(
+    machine: Machine, work: Work, output: RunOutput, *, alone: bool = True, tiles: Tiles | None = None
+) -> Result:
     """Interpret one run.
 
     Parameters
@@ -33,6 +37,8 @@ def build_result(machine: Machine, work: Work, output: RunOutput, *, alone: bool
         The run.
     alone
         Whether all bytes are the work's own, so that they must be as many as it asks for.
+    tiles
+        The tiles that were followed.
 
     Raises
     ------
@@ -44,7 +50,7 @@ def build_result(machine: Machine, work: Work, output: RunOutput, *, alone: bool
     per_sm = _per_sm(machine, output)
     delivered = sum(figures.bytes for figures in per_sm)
     links = link_use(output.counters, max(1, round(window * TICKS_PER_CYCLE)))
-    issue_share = issue_cycles(work, machine.spec.costs) / cycles if cycles else 0.0
+    issue_share = to_cycles(output.busy) / cycles if cycles else 0.0
     return Result(
         machine=machine.name,
         work=" + ".join(flow.program.name for flow in work.flows),
@@ -69,6 +75,7 @@ def build_result(machine: Machine, work: Work, output: RunOutput, *, alone: bool
         hazards=output.hazards,
         per_gpc=_per_gpc(machine, output, window),
         per_sm=per_sm,
+        tiles=summarise(tiles) if tiles is not None else None,
     )
 
 

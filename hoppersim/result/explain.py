@@ -6,6 +6,7 @@ from hoppersim.result.documents import Comparison
 from hoppersim.result.relaxed import NOTABLE, THREADS, TOGETHER, TWICE
 from hoppersim.result.schema import Relaxation, Result
 from hoppersim.result.silicon import ModelError, model_error
+from hoppersim.result.tiles import explain_tiles
 
 PACE = 0.10
 """Difference between the whole run and one at the pace of its first trips that is worth a word [share]."""
@@ -18,7 +19,9 @@ def explain_result(result: Result) -> list[str]:
     lines = [_what(result)]
     if result.hung:
         return [*lines, "It hangs:", *result.hang]
-    lines += [explain_limiter(result), *explain_bound(result), *explain_gains(result)]
+    lines += [explain_limiter(result), *explain_bound(result)]
+    lines += explain_tiles(result.tiles) if result.tiles is not None else []
+    lines += explain_gains(result)
     lines += [*explain_silicon(result), *explain_error(model_error(result))]
     if result.provisional:
         lines.append(f"{result.provisional} numbers of the machine are provisional: not measured yet.")

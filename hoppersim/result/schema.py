@@ -81,6 +81,53 @@ class Bounds(_Part, frozen=True, kw_only=True):
     unmerged_link: Annotated[str, _of("", "the link that binds then")]
 
 
+class Stage(_Part, frozen=True, kw_only=True):
+    """What tiles spend in one stage between the instruction that issues them and the waiter that goes on.
+
+    `docs/tiles.md` says what each stage is.
+    """
+
+    name: Annotated[str, _of("", "the stage")]
+    mean: Annotated[float, _of("cycle", "on average; the means of all stages add up to that of the tile")]
+    p50: Annotated[float, _of("cycle", "in the median")]
+    p90: Annotated[float, _of("cycle", "in nine of ten tiles at most")]
+
+
+class TileTimes(_Part, frozen=True, kw_only=True):
+    """Where the time of tiles goes, from when their instruction starts to when their waiter goes on.
+
+    A tile is what one tensor load, bulk copy or asynchronous store brings to one destination; its stages are
+    those of its last line there.
+    """
+
+    flow: Annotated[int, _of("", "number of the flow; -1 for all")]
+    kind: Annotated[str, _of("", "`load`, `multicast` or `copy`; `all`")]
+    name: Annotated[str, _of("", "tensor map, or buffer that is filled; empty for all")]
+    tiles: Annotated[int, _of("tile", "tiles that were followed")]
+    total: Annotated[Stage, _of("", "the whole time of a tile")]
+    stages: Annotated[
+        tuple[Stage, ...], _of("", "its parts, in order; stages that take no time are left out")
+    ]
+
+
+class SmTiles(_Part, frozen=True, kw_only=True):
+    """Where the time of the tiles that one SM receives goes."""
+
+    sm: Annotated[int, _of("", "id of the SM")]
+    tiles: Annotated[int, _of("tile", "tiles that were followed")]
+    mean: Annotated[float, _of("cycle", "whole time of a tile, on average")]
+    stages: Annotated[dict[str, float], _of("cycle", "its parts on average; they add up to it")]
+
+
+class TileFigures(_Part, frozen=True, kw_only=True):
+    """Where the time of tiles goes: of all that were followed, by traffic, and by SM."""
+
+    every: Annotated[int, _of("", "one tile of so many of each operation was followed; 1: all")]
+    all: Annotated[TileTimes, _of("", "all tiles that were followed")]
+    by_traffic: Annotated[tuple[TileTimes, ...], _of("", "by flow, kind and name")]
+    by_sm: Annotated[tuple[SmTiles, ...], _of("", "by SM that received them")]
+
+
 class Speed(_Part, frozen=True, kw_only=True):
     """What the run cost to simulate; the only figures that differ from run to run."""
 
@@ -160,6 +207,9 @@ class Result(_Part, frozen=True, kw_only=True):
     hazards: Annotated[tuple[str, ...], _of("", "races and other findings of the run")] = ()
     per_gpc: Annotated[tuple[GpcFigures, ...], _of("", "figures by GPC")] = ()
     per_sm: Annotated[tuple[SmFigures, ...], _of("", "figures by SM that ran a CTA")] = ()
+    tiles: Annotated[
+        TileFigures | None, _of("", "where the time of tiles went; null where none were followed")
+    ] = None
     what_if: Annotated[WhatIf | None, _of("", "relaxed reruns, where they were asked for")] = None
     measured: Annotated[Measured | None, _of("", "the same work on silicon, where it was measured")] = None
     source: Annotated[Source | None, _of("", "work and machine, to run it again")] = None

@@ -26,14 +26,20 @@ from hoppersim.result.schema import (
     Relaxation,
     Result,
     SmFigures,
+    SmTiles,
     Source,
     Speed,
+    Stage,
+    TileFigures,
+    TileTimes,
     WhatIf,
 )
+from hoppersim.result.tiles import WHERE
 from hoppersim.result.verdict import Verdict
 
 PARTS = (
-    Rates, Limiter, Bounds, LinkUse, SmFigures, GpcFigures, Speed, WhatIf, Relaxation, Measured, Source,
+    Rates, Limiter, Bounds, LinkUse, SmFigures, GpcFigures, TileFigures, TileTimes, Stage, SmTiles, Speed,
+    WhatIf, Relaxation, Measured, Source,
 )  # fmt: skip
 VERDICT = {
     "first": ("", "what the first run is called"),
@@ -83,6 +89,14 @@ the end of a column's name tells its unit:
 | name ends in | unit |
 |---|---|
 """
+STAGES = """
+## Stages
+
+Parts of a tile's time, in order; [tiles.md](tiles.md) tells more.
+
+| stage | where the tile is meanwhile |
+|---|---|
+"""
 COUNTERS = """
 ## Counters
 
@@ -99,7 +113,7 @@ def schema_page() -> str:
         result=SCHEMA, comparison=documents.COMPARISON, study=documents.STUDY, sweep=documents.SWEEP
     )
     structs = (Result, *PARTS, documents.Comparison, Verdict, documents.Study, documents.Sweep)
-    return head + "".join((*map(_struct, structs), _tables(), _counters()))
+    return head + "".join((*map(_struct, structs), _stages(), _tables(), _counters()))
 
 
 def _struct(kind: type[Any]) -> str:
@@ -158,6 +172,10 @@ def _tables() -> str:
     rows = (f"| `{name}` | {unit_of_column(name)} | `{path}` |\n" for name, path in COLUMNS.items())
     endings = (f"| `{ending}` | {unit} |\n" for ending, unit in UNITS.items())
     return "".join((TABLES, *rows, ENDINGS, *endings))
+
+
+def _stages() -> str:
+    return "".join((STAGES, *(f"| `{name}` | {place} |\n" for name, place in WHERE.items())))
 
 
 def _counters() -> str:

@@ -238,15 +238,18 @@ class Recorder:
     ) -> Callable[[], Waiting]:
         def step() -> Waiting:
             act = self._begin(run, operation)
+            events, value = perform(), None
             try:
-                for event in perform():
+                while True:
+                    event = events.send(value)
                     self._acting = None
-                    yield event
+                    value = yield event
                     self._acting = act
+            except StopIteration:
+                self._finish(act)
             except RoleExit:
                 self._finish(act)
                 raise
-            self._finish(act)
 
         return step
 

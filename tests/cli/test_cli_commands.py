@@ -9,7 +9,7 @@ import pytest
 
 import hoppersim
 from hoppersim import load_machine
-from hoppersim.errors import EXIT_HANG, EXIT_VIOLATIONS
+from hoppersim.errors import EXIT_HANG, EXIT_INPUT, EXIT_VIOLATIONS
 
 LITMUS = Path(__file__).parents[1] / "litmus"
 SMALL = ["--preset", "tiny", "--iterations", "6"]
@@ -157,3 +157,26 @@ def test_version_names_package_preset_dataset_and_libraries(cli) -> None:
     assert outcome.out.startswith(f"hoppersim {hoppersim.__version__}\n")
     for name in ("preset h200_sxm", "dataset", "numba", "simpy"):
         assert name in outcome.out
+
+
+def test_run_and_explain_say_where_a_tiles_time_goes(cli) -> None:
+    outcome = cli("run", "unicast", "--out", "result.json", *SMALL)
+    assert "Where a tile's time goes: " in outcome.out
+    assert (
+        "from its instruction until its waiter goes on" in cli("explain", "result.json", "--no-what-if").out
+    )
+
+
+def test_tiles_writes_a_row_for_every_tile(cli) -> None:
+    document = json.loads(cli("run", "unicast", "--json", "--tiles", "tiles.csv", *SMALL).out)
+    lines = Path("tiles.csv").read_text(encoding="utf-8").splitlines()
+    assert len(lines) - 1 == 6 * document["ctas"] == document["tiles"]["all"]["tiles"]
+    assert document["tiles"]["every"] == 1
+
+
+@pytest.mark.parametrize("options", [["tiles.txt"], ["tiles.csv", "--against", "multicast"]])
+def test_tiles_that_cannot_be_written_are_bad_input(cli, options: list[str]) -> None:
+    outcome = cli("run", "unicast", "--tiles", *options, *SMALL)
+    assert outcome.code == EXIT_INPUT
+    assert "--tiles" in outcome.err
+    assert not list(Path().glob("tiles*"))

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
-from hoppersim.engine.interface import COPY, LOAD, MULTICAST, STORE, Destination, LogEntry, Transfer
+from hoppersim.engine.interface import COPY, LOAD, MULTICAST, STORE, Destination, LogEntry, Passage, Transfer
 from hoppersim.engine.simulate import make_fabric
 from hoppersim.machine import Machine, floorplan_from_groups, load_machine
 
@@ -62,15 +62,16 @@ def traffic(draw: st.DrawFn) -> list[Transfer]:
         counts = (draw(st.integers(1, 5)), draw(st.integers(1, 2)), 1, 1)
         address = ALLOCATION + 16 * draw(st.sampled_from([0, 1, 8, 256, 4096]))
         size = row * counts[0] * counts[1]
+        strides, tile = (256, 8192, 0, 0), -1 if kind == STORE else number
         transfers.append(
-            Transfer(tick, kind, sm, number, reach, address, row, counts, (256, 8192, 0, 0), size + 32)
+            Transfer(tick, kind, sm, number, reach, address, row, counts, strides, size + 32, tile)
         )
     return transfers
 
 
 def _run(
     machine: Machine, fabric: str, transfers: list[Transfer], granular: bool
-) -> tuple[list[LogEntry], dict[str, Any]]:
+) -> tuple[list[LogEntry], list[Passage], dict[str, Any]]:
     carrier = make_fabric(machine, fabric, granular)
     carrier.warm(ALLOCATION // 128, ALLOCATION // 128 + 16)
     log: list[LogEntry] = []
@@ -82,7 +83,7 @@ def _run(
         carrier.inject([transfer for transfer in transfers if transfer.tick == tick])
     while not carrier.idle:
         log += carrier.advance(carrier.frontier + 100_000)
-    return sorted(log), carrier.counters()
+    return sorted(log), sorted(carrier.passages()), carrier.counters()
 
 
 def _load(number: int, address: int, row: int, rows: int) -> Transfer:
@@ -115,9 +116,10 @@ def test_both_fabrics_log_the_same_bytes_at_the_same_ticks(
     values: dict[str, float], transfers: list[Transfer], granular: bool
 ) -> None:
     machine = _machine(values)
-    compiled, counters = _run(machine, "compiled", transfers, granular)
-    reference, expected = _run(machine, "reference", transfers, granular)
+    compiled, passages, counters = _run(machine, "compiled", transfers, granular)
+    reference, same, expected = _run(machine, "reference", transfers, granular)
     assert compiled == reference
+    assert passages == same
     for name, value in expected.items():
         np.testing.assert_array_equal(counters[name], value, err_msg=name)
 
@@ -127,7 +129,7 @@ def test_both_fabrics_log_the_same_bytes_at_the_same_ticks(
 def test_every_destination_gets_exactly_its_bytes(
     values: dict[str, float], transfers: list[Transfer], granular: bool
 ) -> None:
-    log, counters = _run(_machine(values), "compiled", transfers, granular)
+    log, _, counters = _run(_machine(values), "compiled", transfers, granular)
     received: dict[int, int] = {}
     for entry in log:
         received[entry.barrier] = received.get(entry.barrier, 0) + entry.bytes
@@ -136,6 +138,26 @@ def test_every_destination_gets_exactly_its_bytes(
     }
     assert received == owed
     assert counters["lrc.sectors_out"].sum() >= counters["l2.sectors"].sum()
+
+
+@settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@given(machines, traffic())
+def test_the_stages_of_a_passage_add_up_to_its_time(
+    values: dict[str, float], transfers: list[Transfer]
+) -> None:
+    machine = _machine(values)
+    log, passages, _ = _run(machine, "compiled", transfers, False)
+    launch = make_fabric(machine, "compiled").tables
+    landed = {entry.barrier: entry.tick for entry in log}
+    asked = [transfer for transfer in transfers if transfer.tile >= 0]
+    assert len(passages) == sum(len(transfer.destinations) for transfer in asked)
+    for passage in passages:
+        transfer = transfers[passage.tile]
+        load = transfer.kind in (LOAD, MULTICAST)
+        start = transfer.tick + (launch.launch if load else launch.copy_launch)
+        assert passage.landed == landed[transfer.destinations[passage.destination].barrier]
+        assert sum(passage.ticks) == passage.landed - start
+        assert min(passage.ticks) >= 0
 
 
 @pytest.mark.parametrize("fabric", ["compiled", "reference"])

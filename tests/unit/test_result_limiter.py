@@ -5,9 +5,11 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from hoppersim.machine.loading import load_machine
 from hoppersim.machine.machine import Machine
 from hoppersim.program.case_spec import Case
 from hoppersim.program.cases import build_case
+from hoppersim.result.api import simulate
 from hoppersim.result.limiter import find_limiter, issue_cycles, link_use
 from hoppersim.result.schema import LinkUse
 
@@ -42,6 +44,17 @@ def test_issue_time_grows_with_trips_and_operations(tiny: Machine) -> None:
 
     assert cost(iterations=20) == pytest.approx(2 * cost(iterations=10))
     assert cost(iterations=10, boxes=4) > cost(iterations=10)
+
+
+def test_a_thread_is_busy_with_its_own_operations_only_and_never_above_all_of_the_time() -> None:
+    machine = load_machine("tiny", ["costs.wait.lane.try.hit=900", "costs.wait.warps.try.hit=900"])
+    work = build_case(Case("unicast", rows=1, stages=1, iterations=20))
+    blocked = simulate(machine, work)
+    assert issue_cycles(work, machine.spec.costs) > blocked.cycles  # if every wait passed at once
+    assert 0 < blocked.limiter.share <= 1
+    computing = simulate(machine, build_case(Case("unicast", rows=1, iterations=20, compute=9000)))
+    assert computing.limiter.name == "issue"
+    assert blocked.limiter.share < computing.limiter.share <= 1
 
 
 def test_compute_counts_as_issue(tiny: Machine) -> None:

@@ -5,25 +5,33 @@ from __future__ import annotations
 from hoppersim.engine.compiled import columns as c
 from hoppersim.engine.compiled.calendar import drop_packet, schedule, serve, take_packet, whole_tick
 from hoppersim.engine.compiled.inlined import inlined
+from hoppersim.engine.compiled.passages import tell_stages
 from hoppersim.engine.interface import COPY, MULTICAST
 from hoppersim.units import SECTOR_BYTES, SECTORS_PER_LINE
 
 
 @inlined
-def deliver(t, s, r, index, data, tick):
+def deliver(t, s, p, index, now, tick):
     """Count a line at its destination; log its bytes with the last one, or each where that is asked."""
+    r = s.packets[p].record
     reach = s.destinations[r, index]
     reach[c.D_LINES] -= 1
     last = reach[c.D_LINES] == 0
-    amount = data
+    amount = s.packets[p].data
     if last or not t.granular:
         amount = reach[c.D_BYTES]
     reach[c.D_BYTES] -= amount if (last or t.granular) else 0
     if last or t.granular:
         entry = s.log[s.scalars[c.LOG_COUNT]]
-        entry[0] = tick
-        entry[1] = reach[c.D_BARRIER]
-        entry[2] = amount
+        entry[c.L_TICK] = tick
+        entry[c.L_BARRIER] = reach[c.D_BARRIER]
+        entry[c.L_BYTES] = amount
+        entry[c.L_TILE] = -1
+        if last and s.packets[p].tile >= 0:
+            entry[c.L_TILE] = s.packets[p].tile
+            entry[c.L_DESTINATION] = index
+            tell_stages(s.passages[p], entry, s.records[r, c.R_START], now)
+            s.scalars[c.ENDED] += 1
         s.scalars[c.LOG_COUNT] += 1
     if last:
         s.records[r, c.R_ALIVE] -= 1
@@ -46,7 +54,7 @@ def enter(t, s, p, now):
     s.count[c.N_DSMEM_IN if kind == COPY else c.N_LOADED, sm] += packet.data
     if kind != COPY:
         s.count[c.N_MULTICAST_BYTES if kind == MULTICAST else c.N_SELF, sm] += packet.sectors * SECTOR_BYTES
-    deliver(t, s, r, packet.piece, packet.data, leave + t.completion)
+    deliver(t, s, p, packet.piece, now, leave + t.completion)
     drop_packet(s, p)
 
 

@@ -128,6 +128,7 @@ def walk(s, r, p):
     s.packets[p].data = end - at
     s.packets[p].record = r
     s.packets[p].sm = rec[c.R_SM]
+    s.packets[p].tile = rec[c.R_TILE]
     if end < address + row_bytes:
         rec[c.R_AT] = end
         return False
@@ -159,7 +160,7 @@ def next_record(t, s, queue, p, ready):
 def start_record(t, s, p, queue, r, ready):
     """Let an engine begin a record as soon as it is ready and the record is there."""
     start = max(ready, s.records[r, c.R_START])
-    s.records[r, c.R_START] = start
+    s.records[r, c.R_BEGUN] = start
     schedule(s, p, start, queue, c.REQUEST if queue < t.sms else c.SEND)
 
 

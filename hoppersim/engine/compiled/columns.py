@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
+from hoppersim.engine.interface import STAGES
+
 BUCKET_BITS = 1  # a bucket of the calendar holds 2**BUCKET_BITS ticks
 BUCKETS = 1 << 19
 AHEAD = 8  # buckets between the fetches of the first and of the second packet, and the use
@@ -28,6 +30,8 @@ PACKET = np.dtype(
         ("sectors", "i1"),
         ("kind", "i1"),  # of the event that comes next
         ("holds", "i1"),  # whether it is an open entry of its coalescer
+        ("from_dram", "i1"),  # whether it was read from DRAM
+        ("tile", "i4"),  # number of its tile, whose passage is noted; -1 where nobody asks
     ],
     align=True,
 )
@@ -41,14 +45,23 @@ REQUEST, SLICE, HOME, HBM, FILL, RETURN, OUT, INGRESS, FAN_OUT, ROOM, SEND, WRIT
 # record columns: next in queue, kind, source, box walk, bookkeeping
 R_NEXT, R_KIND, R_SM, R_ADDRESS, R_BYTES_ROW, R_AT = range(6)
 R_COUNT, R_STRIDE, R_INDEX = 6, 10, 14  # four columns each
-R_BYTES, R_DESTINATIONS, R_ALIVE, R_START = range(18, 22)
+R_BYTES, R_DESTINATIONS, R_ALIVE, R_START, R_TILE, R_BEGUN = range(18, 24)
 RECORD_COLUMNS = 24
 # destination columns
 D_SM, D_BARRIER, D_LINES, D_BYTES = range(4)
+# passage columns: ticks of a line whose tile has a number; HELD in subticks, SOURCE is a stage
+P_SENT, P_REACHED, P_READY, P_OUT, P_THROUGH, P_HELD, P_SOURCE, P_ARRIVED = range(8)
+PASSAGE_COLUMNS = 8
+# log columns; those from L_TILE on tell the passage of a tile with a number, which is -1 otherwise
+L_TICK, L_BARRIER, L_BYTES, L_TILE, L_DESTINATION, L_STAGES = range(6)
+LOG_COLUMNS = L_STAGES + STAGES
 # scalars
 NOW, ACTIVE, FREE_PACKET, FREE_RECORD, PACKETS_LEFT, RECORDS_LEFT, LOG_COUNT, LINES, BUCKET, DUE = range(10)
-SCALARS = 10
+ENDED = 10
+SCALARS = 11
 # counters: row numbers of `count`, in the order of `hoppersim.engine.output.COUNTER_NAMES`
 (N_LINES, N_MULTICAST, N_SELF, N_MULTICAST_BYTES, N_DSMEM_IN, N_DSMEM_OUT, N_LRC, N_LRC_OUT, N_LRC_MERGED,
- N_GPC, N_DELIVERED, N_SECTORS, N_HITS, N_MISSES, N_FABRIC, N_HBM, N_LOADED, N_HBM_WRITTEN) = range(18)  # fmt: skip
+ N_GPC, N_DELIVERED, N_SECTORS, N_HITS, N_MISSES, N_FABRIC, N_HBM, N_LOADED,
+ N_HBM_WRITTEN) = range(18)  # fmt: skip
 COUNTERS = 18
+N_HELD = COUNTERS  # subticks for which ports have held up the exit of a slice; no counter that is told

@@ -21,6 +21,7 @@ from hoppersim.engine.compiled.calendar import (
 )
 from hoppersim.engine.compiled.inlined import inlined
 from hoppersim.engine.compiled.misses import home_slice
+from hoppersim.engine.compiled.passages import note_arrival, note_copy
 from hoppersim.engine.interface import COPY
 from hoppersim.units import LINE_BYTES, SECTORS_PER_LINE
 
@@ -42,8 +43,10 @@ def send(t, s, engine, now):
         s.count[c.N_DSMEM_OUT, sm] += packet.data
         packet.piece = 0
         packet.sm = to
+        note_copy(s.packets, s.passages, p, now, passed)
+        note_arrival(s.packets, s.passages, p, passed + t.pair[sm, to])
         schedule(s, p, passed + t.pair[sm, to], t.copy_server + sm, c.INGRESS)
-        go_on(t, s, engine, last, max(leave, s.records[r, c.R_START] + t.copy_interval) if last else leave)
+        go_on(t, s, engine, last, max(leave, s.records[r, c.R_BEGUN] + t.copy_interval) if last else leave)
         return
     written = written_sectors(packet.sectors, packet.data)
     passed = serve(s, t.store_server + t.cpc_of[sm], now, t.cpc_store_service[written])
@@ -82,7 +85,7 @@ def depart(t, s, p, leave):
     s.store_count[packet.piece] += 1
     schedule(s, p, leave + t.to_slice[sm, packet.piece], t.copy_server + sm, c.WRITE)
     go_on(t, s, packet.merged, packet.holds == 1, leave)
-    deliver(t, s, packet.record, 0, packet.data, leave + t.completion)
+    deliver(t, s, p, 0, leave, leave + t.completion)
 
 
 @inlined

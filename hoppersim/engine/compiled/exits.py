@@ -5,6 +5,7 @@ from __future__ import annotations
 from hoppersim.engine.compiled import columns as c
 from hoppersim.engine.compiled.calendar import drop_packet, schedule, take_packet, unlink, whole_tick
 from hoppersim.engine.compiled.inlined import inlined
+from hoppersim.engine.compiled.passages import note_arrival, note_exit, note_held, split_passage
 from hoppersim.engine.compiled.prefetch import prefetch
 from hoppersim.engine.interface import LOAD
 from hoppersim.engine.tables import SUBTICK_BITS
@@ -24,12 +25,16 @@ def leave_slice(t, s, p, piece, now):
     """Occupy the slice's exit once the ports of all GPCs that read the line have room; return the subtick."""
     sectors = s.packets[p].sectors
     service = t.gpc_service[sectors]
-    start = max(now << SUBTICK_BITS, s.free_at[t.slice_server + piece])
+    free = max(now << SUBTICK_BITS, s.free_at[t.slice_server + piece])
+    start = free
     at = p
     while at >= 0:
         port = t.gpc_server + t.gpc_of[s.packets[at].sm]
         start = max(start, s.free_at[port] - t.port_lines * service)
+        note_held(s.packets, s.passages, s.count, at, piece)
         at = s.packets[at].merged
+    if start > free:
+        s.count[c.N_HELD, piece] += start - free
     s.free_at[t.slice_server + piece] = start + t.slice_service[sectors]
     s.busy[t.slice_server + piece] += t.slice_service[sectors]
     return start
@@ -49,10 +54,12 @@ def branch(t, s, p, gpc, piece, ready, touched):
             s.packets[copy].sectors = s.packets[p].sectors
             s.packets[copy].record = r
             s.packets[copy].data = s.packets[p].data
+            split_passage(s.packets, s.passages, p, copy)
         sm = s.destinations[r, index, c.D_SM]
         cpc = t.cpc_of[sm]
         head = s.cpc_head[cpc]
         arrival = ready + t.from_slice[sm, piece]
+        note_arrival(s.packets, s.passages, copy, arrival)
         if head < 0:
             s.touched[touched] = cpc
             touched += 1
@@ -85,6 +92,7 @@ def crossings(t, s, p, gpc):
 @inlined
 def send_out(t, s, p, piece, now):
     """Give the response a place at every port that it needs; each takes it for all readers behind."""
+    filled = s.packets[p].time
     start = leave_slice(t, s, p, piece, now)
     sectors = s.packets[p].sectors
     service = t.gpc_service[sectors]
@@ -103,10 +111,13 @@ def send_out(t, s, p, piece, now):
             s.free_at[port] = max(s.free_at[port], start) + times * service
             s.busy[port] += times * service
             s.count[c.N_GPC, gpc] += times * sectors * SECTOR_BYTES
-        ready = whole_tick(s.free_at[port]) + extra
+        through = whole_tick(s.free_at[port])
+        note_exit(s.packets, s.passages, at, p, filled, now, through)
+        ready = through + extra
         if alone:
             s.count[c.N_DELIVERED, gpc] += sectors
             arrival = ready + t.from_slice[s.packets[at].sm, piece]
+            note_arrival(s.packets, s.passages, at, arrival)
             s.packets[at].piece = 0
             schedule(s, at, arrival, t.slice_server + piece, c.INGRESS)
         else:

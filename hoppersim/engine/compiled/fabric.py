@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 
 from hoppersim.engine.compiled import columns as c
 from hoppersim.engine.compiled.state import grow, make_state
-from hoppersim.engine.interface import DEFAULT_MEMORY_LINES, KINDS, LogEntry, Transfer
+from hoppersim.engine.interface import DEFAULT_MEMORY_LINES, KINDS, LogEntry, Passage, Transfer
 from hoppersim.engine.output import COUNTER_NAMES
 from hoppersim.engine.tables import SUBTICKS, Tables, first_event, first_news, launch_ticks, make_tables
 from hoppersim.errors import InternalError
@@ -40,6 +40,7 @@ INLINED_MODULES = (
     "hoppersim.engine.compiled.prefetch",
     "hoppersim.engine.compiled.state",
     "hoppersim.engine.compiled.calendar",
+    "hoppersim.engine.compiled.passages",
     "hoppersim.engine.compiled.arrivals",
     "hoppersim.engine.compiled.exits",
     "hoppersim.engine.compiled.misses",
@@ -121,6 +122,7 @@ class CompiledFabric:
         self.latest_unknown = first_news(self.tables)
         self._state = make_state(machine, self.tables, memory_lines)
         self._kernel = load_kernel()
+        self._passages: list[Passage] = []
 
     def warm(self, first_line: int, last_line: int) -> None:
         """Bring a range of lines into the L2 of every partition."""
@@ -149,7 +151,7 @@ class CompiledFabric:
         count = len(transfer.destinations)
         values += (
             0, transfer.kind, transfer.sm, transfer.address, transfer.row_bytes, 0, *transfer.counts,
-            *transfer.strides, 0, 0, 0, 0, transfer.bytes, count, count, start, 0, 0,
+            *transfer.strides, 0, 0, 0, 0, transfer.bytes, count, count, start, transfer.tile, 0,
         )  # fmt: skip
         for destination in transfer.destinations:
             values += destination
@@ -162,14 +164,32 @@ class CompiledFabric:
             reason = self._kernel.advance(self.tables, self._state, horizon, self.lookahead)
             count = int(scalars[c.LOG_COUNT])
             if count:
-                log = self._state.log[:count].tolist()
-                entries += [LogEntry(tick, barrier, 0, data) for tick, barrier, data in log]
+                entries += self._read_log(count)
                 scalars[c.LOG_COUNT] = 0
                 horizon = min(horizon, min(entry.tick for entry in entries) + self.lookahead)
             if reason == c.DONE:
                 return entries
             if reason == c.NEED_PACKETS:
                 self._state = grow(self._state, packets=len(self._state.packets))
+
+    def _read_log(self, count: int) -> list[LogEntry]:
+        """Give the first entries of the log, and keep the passages that they tell."""
+        log, scalars = self._state.log, self._state.scalars
+        if not scalars[c.ENDED]:
+            return [LogEntry(tick, at, 0, data) for tick, at, data in log[:count, : c.L_TILE].tolist()]
+        scalars[c.ENDED] = 0
+        rows = log[:count].tolist()
+        self._passages += [
+            Passage(row[c.L_TILE], row[c.L_DESTINATION], row[c.L_TICK], tuple(row[c.L_STAGES :]))
+            for row in rows
+            if row[c.L_TILE] >= 0
+        ]
+        return [LogEntry(row[c.L_TICK], row[c.L_BARRIER], 0, row[c.L_BYTES]) for row in rows]
+
+    def passages(self) -> list[Passage]:
+        """Give the passages of transfers with a number that ended since the last call."""
+        passages, self._passages = self._passages, []
+        return passages
 
     @property
     def frontier(self) -> int:

@@ -16,7 +16,7 @@ LOG_MARGIN = 64
 
 
 @inlined
-def _dispatch(t, s, p, now):
+def _dispatch(t, s, p, now):  # noqa: C901, PLR0912 - one branch for each kind of event
     kind = s.packets[p].kind
     if kind == c.REQUEST:
         requests.request(t, s, p, now)

@@ -62,7 +62,7 @@ def at_home(t, s, p, now):
     packet = s.packets[p]
     piece = home_slice(t, packet.line)
     if look_up(s.present, piece // t.slices_per_partition, packet.line):
-        cross(t, s, p, piece, now)
+        cross(t, s, p, piece, now, 0)
     elif open_miss_at_home(s, p, piece):
         ask_hbm(t, s, p, piece, now)
 
@@ -78,12 +78,13 @@ def open_miss_at_home(s, p, piece):
 
 
 @inlined
-def cross(t, s, p, piece, now):
+def cross(t, s, p, piece, now, from_dram):
     """The home slice sends the whole line across the fabric to the reader's side."""
     side = piece // t.slices_per_partition
     server = t.fabric_server + side
     leave = serve(s, server, now, t.fabric_service[SECTORS_PER_LINE])
     s.count[c.N_FABRIC, 1 - side] += SECTORS_PER_LINE
+    s.packets[p].from_dram = from_dram
     schedule(s, p, leave + t.fabric_latency, server, c.RETURN)
 
 
@@ -108,9 +109,10 @@ def at_fill(t, s, p, now):
     while at >= 0:
         after = s.packets[at].waiting
         if s.packets[at].record < 0:
-            cross(t, s, s.packets[at].merged, piece, now)
+            cross(t, s, s.packets[at].merged, piece, now, 1)
             drop_packet(s, at)
         else:
+            s.packets[at].from_dram = 1
             respond(t, s, at, now)
         at = after
 
@@ -120,9 +122,11 @@ def at_return(t, s, p, now):
     """A line arrives from the other partition and serves all who wait at the local slice."""
     line = s.packets[p].line
     piece = s.packets[p].piece
+    from_dram = s.packets[p].from_dram
     install(s.places, s.present, piece, piece // t.slices_per_partition, line)
     at = close_miss(s, line, piece)
     while at >= 0:
         after = s.packets[at].waiting
+        s.packets[at].from_dram = from_dram
         respond(t, s, at, now)
         at = after

@@ -19,6 +19,7 @@ from hoppersim.engine.compiled.calendar import (
 from hoppersim.engine.compiled.exits import close_entry, respond
 from hoppersim.engine.compiled.inlined import inlined
 from hoppersim.engine.compiled.misses import ask_hbm, home_slice, open_miss
+from hoppersim.engine.compiled.passages import note_request
 from hoppersim.engine.interface import LOAD, MULTICAST
 from hoppersim.engine.tables import SUBTICK_BITS
 
@@ -33,6 +34,7 @@ def request(t, s, engine, now):
     packet.merged = -1
     packet.readers = 1
     packet.holds = 0
+    packet.from_dram = 0
     s.scalars[c.LINES] += 1
     s.count[c.N_LINES, sm] += 1
     s.count[c.N_MULTICAST, sm] += s.records[packet.record, c.R_KIND] == MULTICAST
@@ -42,7 +44,9 @@ def request(t, s, engine, now):
     ready = max(now + t.line_interval, leave)
     first = t.partition_of_gpc[t.gpc_of[sm]] * t.slices_per_partition
     packet.piece = first + slice_in_partition(packet.line, t.slices_per_partition)
-    schedule(s, p, leave + t.to_slice[sm, packet.piece], sm, c.SLICE)
+    arrival = leave + t.to_slice[sm, packet.piece]
+    note_request(s.packets, s.passages, p, leave, arrival)
+    schedule(s, p, arrival, sm, c.SLICE)
     if last:
         next_record(t, s, sm, engine, ready + t.box_interval)
     else:
@@ -55,6 +59,9 @@ def at_slice(t, s, p, now):
     packet = s.packets[p]
     piece = packet.piece
     s.count[c.N_LRC, piece] += 1
+    if packet.tile >= 0:  # note how long ports have held up the slice's exit so far
+        opens = s.free_at[t.slice_server + piece] - t.slice_service[packet.sectors]
+        s.passages[p, c.P_HELD] = s.count[c.N_HELD, piece] - max(0, opens - (now << SUBTICK_BITS))
     shares_look_up = False
     if t.lrc_enabled and s.records[packet.record, c.R_KIND] == LOAD:
         entry = find(s, s.lrc_chain, piece, packet.line, packet.sectors)

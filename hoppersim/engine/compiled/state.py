@@ -34,6 +34,7 @@ class State(NamedTuple):
     scalars: Ints
     wheel: Indices
     packets: NDArray[Any]
+    passages: Ints
     records: Ints
     destinations: Ints
     queue_head: Ints
@@ -71,6 +72,7 @@ def make_state(
         scalars=np.zeros(c.SCALARS, dtype=np.int64),
         wheel=_none(c.BUCKETS),
         packets=np.zeros(0, dtype=c.PACKET),
+        passages=np.zeros((0, c.PASSAGE_COLUMNS), dtype=np.int64),
         records=np.zeros((0, c.RECORD_COLUMNS), dtype=np.int64),
         destinations=np.zeros((0, c.MAX_DESTINATIONS, 4), dtype=np.int64),
         queue_head=np.full(2 * tables.sms, -1, dtype=np.int64),
@@ -95,8 +97,8 @@ def make_state(
         lrc_chain=_none(c.CHAINS),
         lrc_open=np.zeros(tables.slices, dtype=np.int64),
         miss_chain=_none(c.CHAINS),
-        count=np.zeros((c.COUNTERS, units), dtype=np.int64),
-        log=np.zeros((1 << 14, 3), dtype=np.int64),
+        count=np.zeros((c.COUNTERS + 1, units), dtype=np.int64),
+        log=np.zeros((1 << 14, c.LOG_COLUMNS), dtype=np.int64),
     )
     state.scalars[[c.FREE_PACKET, c.FREE_RECORD, c.DUE]] = -1
     return grow(state, packets, records)
@@ -121,6 +123,14 @@ def _extend(array: NDArray[Any], extra: int) -> NDArray[Any]:
     return _at_cache_line(np.concatenate((array, np.zeros((extra, *array.shape[1:]), dtype=array.dtype))))
 
 
+def _extend_passages(state: State, extra: int) -> Ints:
+    """Add rows to the passages; only those in use are touched, so that the others take no memory."""
+    passages = np.zeros((len(state.passages) + extra, c.PASSAGE_COLUMNS), dtype=np.int64)
+    used = np.flatnonzero(state.packets["tile"] >= 0)
+    passages[used] = state.passages[used]
+    return passages
+
+
 def _chain(links: NDArray[Any], old: int, free_head: int) -> None:
     """Chain the rows from `old` on, lowest first, in front of the free list."""
     links[old:] = np.append(np.arange(old + 1, len(links)), free_head)
@@ -131,7 +141,8 @@ def grow(state: State, packets: int = 0, records: int = 0) -> State:
     scalars = state.scalars
     if packets:
         old = len(state.packets)
-        state = state._replace(packets=_extend(state.packets, packets))
+        passages = _extend_passages(state, packets)
+        state = state._replace(packets=_extend(state.packets, packets), passages=passages)
         _chain(state.packets["next"], old, scalars[c.FREE_PACKET])
         scalars[c.FREE_PACKET] = old
         scalars[c.PACKETS_LEFT] += packets
