@@ -6,7 +6,7 @@ from numba import njit
 
 from hoppersim.engine.compiled import columns as c
 from hoppersim.engine.compiled.calendar import drop_packet, schedule, take_packet, unlink, whole_tick
-from hoppersim.engine.compiled.passages import note_arrival, note_exit, split_passage
+from hoppersim.engine.compiled.passages import note_arrival, note_exit, note_held, split_passage
 from hoppersim.engine.compiled.prefetch import prefetch
 from hoppersim.engine.interface import LOAD
 from hoppersim.engine.tables import SUBTICK_BITS
@@ -32,6 +32,7 @@ def leave_slice(t, s, p, piece, now):
     while at >= 0:
         port = t.gpc_server + t.gpc_of[s.packets[at].sm]
         start = max(start, s.free_at[port] - t.port_lines * service)
+        note_held(s.packets, s.passages, s.count, at, piece)
         at = s.packets[at].merged
     if start > free:
         s.count[c.N_HELD, piece] += start - free
@@ -78,7 +79,7 @@ def branch(t, s, p, gpc, piece, ready, touched):
 @njit(_nrt=False, forceinline=True)
 def send_out(t, s, p, piece, now):
     """Give the response a place at every port that it needs; each takes it once, for all readers behind."""
-    filled, held = s.packets[p].time, s.count[c.N_HELD, piece]
+    filled = s.packets[p].time
     start = leave_slice(t, s, p, piece, now)
     sectors = s.packets[p].sectors
     service = t.gpc_service[sectors]
@@ -97,7 +98,7 @@ def send_out(t, s, p, piece, now):
             s.busy[port] += service
             s.count[c.N_GPC, gpc] += sectors * SECTOR_BYTES
         through = whole_tick(s.free_at[port])
-        note_exit(s.packets, s.passages, at, p, filled, held, now, through)
+        note_exit(s.packets, s.passages, at, p, filled, now, through)
         ready = through + extra
         if alone:
             s.count[c.N_DELIVERED, gpc] += sectors

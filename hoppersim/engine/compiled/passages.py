@@ -22,13 +22,19 @@ def note_request(packets, passages, p, sent, reached):
 
 
 @njit(_nrt=False, forceinline=True)
-def note_exit(packets, passages, p, leader, ready, held, now, through):  # noqa: PLR0913, PLR0917 - no state
+def note_held(packets, passages, count, p, piece):
+    """Note how long ports have held up the slice's exit since the line came to the slice."""
+    if packets[p].tile >= 0:
+        passages[p, c.P_HELD] = count[c.N_HELD, piece] - passages[p, c.P_HELD]
+
+
+@njit(_nrt=False, forceinline=True)
+def note_exit(packets, passages, p, leader, ready, now, through):
     """Note when the data of a line were ready, when its turn came, and when it is through the port."""
     if packets[p].tile >= 0:
         source = IN_HBM if packets[p].from_dram else IN_L2
         passages[p, c.P_SOURCE] = source if p == leader else IN_LRC
         passages[p, c.P_READY] = ready
-        passages[p, c.P_HELD] = held - passages[p, c.P_HELD]
         passages[p, c.P_OUT] = now
         passages[p, c.P_THROUGH] = through
 
