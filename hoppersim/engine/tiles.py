@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from hoppersim.engine.roles import RoleRun
     from hoppersim.program.work import Flow
 
-STRIDE = 13
+STRIDE = 61
 SMALL = 256
 """Transfers of a flow up to which all of its tiles are followed."""
 
