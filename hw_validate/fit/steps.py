@@ -138,14 +138,10 @@ STEPS: tuple[Step, ...] = (
          Probe({"experiment": "beside_kind", "kind": ("bulk_one_way", "st_async_one_way")})),
     ),
     LeastSquares(
-        "remote_loads", "what a remote load costs its thread, from copies of one in a loop",
-        (Parameter(("costs.remote_ld.*.issue",), 1, 200, 0.1),),
-        (Probe({"kind": "fabric_slope", "operation": ("remote_ld 4", "remote_ld 16"), "copies": 8}),),
-    ),
-    LeastSquares(
-        "batches", "what further loads of a batch cost, from loops of one and more loads a thread",
-        (Parameter(("costs.remote_ld.*.next",), 0.5, 100, 0.2),),
-        (Probe({"experiment": "load", "unroll": (4, 8), "warps": (1, 4)}, 8),),
+        "batches", "what remote loads cost their threads, from loops of one and more loads a thread",
+        (Parameter(("costs.remote_ld.warp*.issue",), 1, 300, 0.1),
+         Parameter(("costs.remote_ld.*.next",), 0.5, 100, 0.2)),
+        (Probe({"experiment": "load", "warps": (1, 4)}, 12),),
     ),
     LeastSquares(
         "thread_stores", "what stores of an unrolled loop cost, from remote and asynchronous ones",
@@ -155,24 +151,18 @@ STEPS: tuple[Step, ...] = (
         (Probe({"experiment": "st_async", "warps": (1, 4)}), Probe({"experiment": "store", "warps": (1, 4)})),
     ),
     LeastSquares(
-        "paced", "what a timed spin takes longer right after a load or copy, from paced boxes and pushes",
-        (Parameter(("costs.compute.*.after_tma",), 1, 200, 0.1),),
-        (Probe({"experiment": "curve", "curve": ("distinct", "shared_c4", "multicast_c4", "push_c4"),
-                "pace": (50, 130, 250, 400, 600, 800, 1500)}, 10),),
-    ),
-    LeastSquares(
-        "local_reads", "latency of own shared memory and what a read costs its thread, from reads in a loop",
-        (Parameter(("smem.latency",), 1, 200, 0.1), Parameter(("costs.local_read.*.issue",), 1, 200, 0.1)),
-        (Probe({"kind": "fabric_slope", "copies": 4, "warps": (1, 4),
-                "operation": tuple(f"local_read {size} 16" for size in (512, 2048, 8192, 16384))}),),
-    ),
-    LeastSquares(
         "loops", "cost of a loop and of a timed spin, from loops of tiny boxes that threads alone hold up",
         (Parameter(("costs.loop.*.issue",), 1, 200, 0.1), Parameter(("costs.compute.*.issue",), 1, 200, 0.1)),
         (Probe({"experiment": "scaling", "case.rows": 16, "case.cluster": (1, 2)}, 6),
          Probe({"experiment": "dataset", "case.rows": (8, 16, 32), "case.stages": (4, 6, 8),
                 "case.memory": "l2", "case.compute": (200, 600)}, 6)),
         notes=("a loop's own cost and that of a load in it are not told apart; the load's stays as it was",),
+    ),
+    LeastSquares(
+        "paced", "what a timed spin takes longer right after a load or copy, from paced boxes and pushes",
+        (Parameter(("costs.compute.*.after_tma",), 1, 200, 0.1),),
+        (Probe({"experiment": "curve", "curve": ("distinct", "shared_c4", "multicast_c4", "push_c4"),
+                "pace": (50, 130, 250, 400, 600, 800, 1500)}, 10),),
     ),
 )  # fmt: skip
 """In the order in which they are worked out."""
