@@ -70,7 +70,7 @@ class FlowRun:
         self.roles: list[RoleRun] = []
         self._env = context.clockwork.env
         self._queue = iter(range(cluster_count(context.flow, placement)))
-        self._slots = placement.clusters
+        self._slots = placement.clusters[: cluster_count(context.flow, placement)]
         self._sms_used: dict[int, int] = {}
         self._random = np.random.default_rng(context.flow.launch.seed)
 

@@ -80,6 +80,8 @@ class RunOutput:
     busy: int = 0
     """Ticks that the busiest thread spent on its own operations."""
     hung: bool = False
+    late: bool = False
+    """Whether lines were still under way when the last CTA had ended."""
     roles: tuple[RoleState, ...] = ()
     barriers: tuple[BarrierState, ...] = ()
     findings: tuple[Finding, ...] = ()

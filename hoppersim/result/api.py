@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
 
-from hoppersim.errors import EXIT_INPUT, HopperSimError
+from hoppersim.errors import EXIT_INPUT, HopperSimError, InputError
 from hoppersim.program.rules import check
 from hoppersim.result.build import build_result
 from hoppersim.result.source import make_source
@@ -79,13 +79,33 @@ def simulate(  # noqa: PLR0913 - what a run can be given beside its work
     IllegalWorkError
         If the work breaks a rule; nothing is simulated then.
     InputError
-        If the machine cannot hold the launch.
+        If an argument is of another type, or the machine cannot hold the launch.
     RunTooLongError
         If `max_cycles` passed.
     InternalError
         If the simulation broke one of its own invariants.
     """
+    _require(machine, work, extras)
     return _simulate(machine, work, fabric, max_cycles, extras, checks, observer, tiles)[0]
+
+
+def _require(machine: object, work: object, extras: object) -> None:
+    """Refuse what is no machine, no work, or not a tuple of functions.
+
+    Raises
+    ------
+    InputError
+        Naming the argument, and what makes the right thing.
+    """
+    from hoppersim.machine.machine import Machine
+    from hoppersim.program.work import Work
+
+    if not isinstance(machine, Machine):
+        raise InputError("machine", machine, "must be a Machine", f"load_machine({machine!r})")
+    if not isinstance(work, Work):
+        raise InputError("work", work, "must be a Work", "build_case(case) or load_work(path)")
+    if not isinstance(extras, tuple):
+        raise InputError("extras", extras, "must be a tuple of functions", "extras=(function,)")
 
 
 def simulate_with_stamps(machine: Machine, work: Work) -> tuple[Result, dict[str, list[list[float]]]]:

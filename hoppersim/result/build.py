@@ -87,7 +87,7 @@ def _checked_bounds(
     loaded, bounds = forecast(machine, work)
     if alone:
         check_loads(output.counters, loaded)
-    if bounds is not None:
+    if bounds is not None and not output.late:
         check_bound(window, bounds)
     return bounds
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from hoppersim.errors import EXIT_INPUT
+from hoppersim.errors import EXIT_INPUT, InputError
 from hoppersim.machine.loading import load_machine
 from hoppersim.machine.machine import Machine
 from hoppersim.program import Arrive, Barrier, For, Role, Wait, make_work
@@ -137,3 +137,13 @@ def test_a_loop_without_data_has_no_bound(tiny: Machine) -> None:
     assert result.bounds is None
     assert result.delivered_bytes == 0
     assert result.cycles > 0
+
+
+def test_arguments_of_another_type_are_named_with_what_makes_the_right_one() -> None:
+    machine, work = load_machine("tiny"), build_case(Case("unicast", iterations=1))
+    with pytest.raises(InputError, match="load_machine"):
+        simulate("tiny", work)  # type: ignore[arg-type]
+    with pytest.raises(InputError, match="build_case"):
+        simulate(machine, Case("unicast"))  # type: ignore[arg-type]
+    with pytest.raises(InputError, match="extras"):
+        simulate(machine, work, extras=print)  # type: ignore[arg-type]
