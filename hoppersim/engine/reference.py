@@ -13,10 +13,8 @@ from heapq import heappop
 import numpy as np
 from numpy.typing import NDArray
 
-from hoppersim.blocks import l2
-from hoppersim.blocks.addresses import channel_of, home_partition, page_draw, slice_in_partition
+from hoppersim.blocks.addresses import channel_of, page_draw, slice_in_partition
 from hoppersim.blocks.lrc import may_merge, may_open
-from hoppersim.blocks.tma import written_sectors
 from hoppersim.engine.interface import (
     AT_PORT,
     COPY,
@@ -33,14 +31,14 @@ from hoppersim.engine.interface import (
     Passage,
     Transfer,
 )
-from hoppersim.engine.reference_arrivals import Arrivals
+from hoppersim.engine.reference_memory import Memory
 from hoppersim.engine.reference_parts import Box, Line, collect, make_box
 from hoppersim.engine.tables import SUBTICKS, first_event, first_news, launch_ticks, make_tables
 from hoppersim.machine import Machine
 from hoppersim.units import LINE_BYTES, SECTOR_BYTES, SECTORS_PER_LINE
 
 
-class ReferenceFabric(Arrivals):
+class ReferenceFabric(Memory):
     """Line traffic as SimPy events.
 
     Parameters
@@ -62,21 +60,17 @@ class ReferenceFabric(Arrivals):
         memory_lines: int = DEFAULT_MEMORY_LINES,
         kinds: frozenset[int] = KINDS,
     ) -> None:
-        super().__init__(make_tables(machine, granular))
+        super().__init__(make_tables(machine, granular), machine.spec.l2.bytes, memory_lines)
         self.lookahead = first_event(self.tables, kinds)
         self.latest_unknown = first_news(self.tables)
         self.frontier = 0
         self.lines = 0
-        self._places = l2.empty_places(self.tables.slices, machine.spec.l2.bytes, LINE_BYTES)
-        self._present = l2.nothing_present(self.tables.partitions, memory_lines)
         self._exits: dict[int, deque[tuple[int, Line]]] = {}
         self._queues: dict[int, deque[Box]] = {}
         self._ready: dict[int, int] = {}
         self._open: dict[int, dict[tuple[int, int], Line]] = {
             piece: {} for piece in range(self.tables.slices)
         }
-        self._stored = [0] * self.tables.slices
-        self._held_back: list[deque[Callable[[int], None]]] = [deque() for _ in range(self.tables.slices)]
         self._held = [0] * self.tables.slices
         self._misses: dict[tuple[int, int], list[tuple[str, Line]]] = {}
 
@@ -182,26 +176,6 @@ class ReferenceFabric(Arrivals):
         self._hop(arrival, port, lambda tick: self._enter(line, tick))
         return leave
 
-    def _store(self, line: Line, now: int, go_on: Callable[[int], None]) -> None:
-        """A stored line leaves its SM, unless too many wait for its slice already."""
-        t, written = self.tables, written_sectors(line.sectors, line.data)
-        passed = self._serve(t.store_server + int(t.cpc_of[line.sm]), now, t.cpc_store_service[written])
-        leave = max(passed, self._serve(t.copy_server + line.sm, now, t.store_service[written]))
-        line.piece = self._home(line.number)
-
-        def depart(tick: int) -> None:
-            left = max(tick, leave)
-            self._stored[line.piece] += 1
-            arrival = left + int(t.to_slice[line.sm, line.piece])
-            self._hop(arrival, t.copy_server + line.sm, lambda at: self._write(line, at))
-            go_on(left)
-            self._deliver(line, left + t.completion)
-
-        if self._stored[line.piece] < t.store_lines:
-            depart(leave)
-        else:
-            self._held_back[line.piece].append(depart)
-
     # ---- coalescer, L2 and HBM --------------------------------------------------------------------------
 
     def _set_out(self, line: Line, now: int) -> int:
@@ -248,17 +222,6 @@ class ReferenceFabric(Arrivals):
     def _close(self, entry: Line) -> None:
         del self._open[entry.piece][entry.number, entry.sectors]
         entry.is_open = False
-
-    def _holds(self, piece: int, number: int) -> bool:
-        return bool(l2.look_up(self._present, piece // self.tables.slices_per_partition, number))
-
-    def _install(self, piece: int, number: int) -> None:
-        l2.install(self._places, self._present, piece, piece // self.tables.slices_per_partition, number)
-
-    def _home(self, number: int) -> int:
-        t = self.tables
-        local = slice_in_partition(number, t.slices_per_partition)
-        return home_partition(number, t.partitions) * t.slices_per_partition + local
 
     def _look_up(self, line: Line, now: int, counted: int) -> None:
         t = self.tables
@@ -398,23 +361,3 @@ class ReferenceFabric(Arrivals):
             gpc = int(self.tables.gpc_of[reader.sm])
             found[gpc] = found.get(gpc, 0) + len(reader.box.transfer.destinations)
         return dict.fromkeys(found, 1) if self.tables.branch_behind_port else found
-
-    def _write(self, line: Line, now: int) -> None:
-        """A stored line reaches its home slice; one that is not there is written to DRAM as well."""
-        t, piece = self.tables, line.piece
-        written = written_sectors(line.sectors, line.data)
-        done = self._serve(t.write_server + piece, now, t.write_service[written])
-        if not self._holds(piece, line.number):
-            channel = channel_of(line.number, t.channels)
-            self._add("hbm.bytes_written", channel, LINE_BYTES)
-            server, service = t.hbm_server + channel, int(t.hbm_service[SECTORS_PER_LINE])
-            self._serve(server, now, service)
-            done = max(done, -(-(self._free[server] - t.store_lines * service) // SUBTICKS))
-            self._install(piece, line.number)
-        self._hop(done, t.slice_server + piece, lambda tick: self._written(piece, tick))
-
-    def _written(self, piece: int, now: int) -> None:
-        """The slice has taken a line in; the first that waits for the slice may leave its SM."""
-        self._stored[piece] -= 1
-        if self._held_back[piece]:
-            self._held_back[piece].popleft()(now)

@@ -150,6 +150,9 @@ def _bind_load(run: RoleRun, operation: op.TmaLoad) -> Step:
     coordinates = [run.value(item) for item in operation.coordinates]
     stage = run.stage_of(program.barrier(operation.barrier).stages)
     ranks, issue = run.ranks(operation.mask), run.cost(operation, "issue")
+    by_rank = any(isinstance(item, op.Affine) and item.rank for item in operation.coordinates)
+    if operation.mask is None and by_rank:
+        issue += run.cost(operation, "by_rank")
     name, size = operation.barrier, tensor.box_bytes
     kind = LOAD if operation.mask is None else MULTICAST
     fetch = round(run.flow.machine.spec.tma.descriptor_latency * TICKS_PER_CYCLE)

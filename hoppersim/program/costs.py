@@ -4,6 +4,7 @@ A key names the operation, the width of the role and the form: ``arrive.lane.rem
 `issue` is the time that the thread is busy, `effect` the time from then until others can see it,
 `next` what each further one of an unrolled loop takes, `start` what such a loop takes beside them,
 `after_tma` what a timed spin takes longer right after a load or copy was issued,
+`by_rank` what the address takes longer if it depends on the rank,
 `hit` a wait that finds its phase complete, `wake` the time from the flip until the waiter goes on.
 """
 
@@ -64,6 +65,7 @@ def all_keys() -> tuple[str, ...]:
         ]
         keys += [f"expect_tx.{width}.{place}.issue" for place in ("local", "remote")]
         keys += [f"tma_load.{width}.{form}.issue" for form in ("self", "multicast")]
+        keys += [f"tma_load.{width}.self.by_rank"]
         keys += [
             f"{name}.{width}.issue"
             for name in ("loop", "compute", "tma_store", "store_wait", "bulk_copy", "st_async")
