@@ -186,6 +186,8 @@ def compare(
     if readme is not None and not write and measured is None:
         rewrite_readme(readme)
         return
+    if tolerance is not None and not tolerance >= 0:
+        raise InputError("--tolerance", tolerance, "must be a share of at least 0", 0.1)
     wanted = Wanted(request, jobs, seeds, ablations, csv, figures, json, tolerance)
     if measured is not None:
         if write or readme is not None:

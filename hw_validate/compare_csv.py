@@ -64,6 +64,9 @@ def _check_columns(path: Path, names: Sequence[str]) -> None:
     for name in names:
         if name not in known:
             raise InputError(f"{path.name}: column", name, "is no known column", closest(name, known))
+    twice = [name for name in names if list(names).count(name) > 1]
+    if twice:
+        raise InputError(f"{path.name}: column", twice[0], "must stand there once")
     if "cycles" not in names and not {"us", "sm_ghz"} <= set(names):
         raise InputError(f"{path.name}: columns", ", ".join(names), "must have a time", "cycles")
     if "mode" not in names and "flow" not in names:
@@ -88,6 +91,8 @@ def _work(path: Path, where: str, row: dict[str, Any]) -> tuple[Work, dict[str, 
     """Give what ran, from its flow file or the fields of a case; with it the tags of the point."""
     try:
         if row.get("flow"):
+            if not (path.parent / row["flow"]).is_file():
+                raise InputError(where, row["flow"], "must be a flow file, seen from the folder of the CSV")
             return load_work(path.parent / row["flow"]), {}
         fields = {name: _field(name, row[name]) for name in CASE_FIELDS if row.get(name)}
         if "mode" not in fields:
@@ -106,9 +111,9 @@ def _field(name: str, text: str) -> Any:
     if name in _SIZES:
         try:
             return parse_bytes(text)
-        except ValueError as error:
+        except (ValueError, OverflowError) as error:
             raise InputError(name, text, "must be a number of bytes") from error
-    return int(text) if name == "grid" and text.isdigit() else text
+    return int(text) if name == "grid" and text.isdecimal() else text
 
 
 def _cycles(where: str, row: dict[str, Any]) -> float:
@@ -116,7 +121,7 @@ def _cycles(where: str, row: dict[str, Any]) -> float:
     if cycles is None:
         micros, clock = _number(where, row, "us"), _number(where, row, "sm_ghz")
         cycles = micros * clock * _CYCLES_PER_US if micros and clock else None
-    if not cycles:
+    if not cycles or not 0 < cycles < float("inf"):
         raise InputError(f"{where}: cycles", row.get("cycles", ""), "must be a time above 0")
     return cycles
 
@@ -131,5 +136,5 @@ def _number(where: str, row: dict[str, Any], name: str) -> float | None:
     except ValueError:
         value = -1.0
     if not 0 <= value < float("inf"):
-        raise InputError(f"{where}: {name}", text, "must be a number of at least 0", 0)
+        raise InputError(f"{where}: {name}", text, "must be a number, not below 0")
     return value

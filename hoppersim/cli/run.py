@@ -158,6 +158,7 @@ def run(
     works = [open_target(name, options) for name in names]
     recorder = _recorder(trace, against, (window, clusters, sms), limit)
     _require_formats(out, hang_report)
+    _require_different({"--out": out, "--tiles": tiles, "--trace": trace, "--hang-report": hang_report})
     followed = _followed(tiles, against)
     machine = open_machine(preset, settings, floorplan)
     if require_fabric(fabric) == "compiled":
@@ -198,6 +199,23 @@ def _require_formats(out: Path | None, hang_report: Path | None) -> None:
     if hang_report is not None and hang_report.suffix not in (".json", ".png", ".svg"):
         rule = "must end in .json, .png or .svg"
         raise InputError("--hang-report", str(hang_report), rule, hang_report.with_suffix(".json"))
+
+
+def _require_different(files: dict[str, Path | None]) -> None:
+    """Refuse two outputs in one file.
+
+    Raises
+    ------
+    InputError
+        Naming the second option of the same file.
+    """
+    seen: dict[Path, str] = {}
+    for option, path in files.items():
+        if path is None:
+            continue
+        other = seen.setdefault(path.resolve(), option)
+        if other != option:
+            raise InputError(option, str(path), f"must be another file than that of {other}")
 
 
 def _followed(path: Path | None, against: str | None) -> Tiles | None:

@@ -174,7 +174,9 @@ def test_tiles_writes_a_row_for_every_tile(cli) -> None:
     assert document["tiles"]["every"] == 1
 
 
-@pytest.mark.parametrize("options", [["tiles.txt"], ["tiles.csv", "--against", "multicast"]])
+@pytest.mark.parametrize(
+    "options", [["tiles.txt"], ["tiles.csv", "--against", "multicast"], ["r.json", "--out", "r.json"]]
+)
 def test_tiles_that_cannot_be_written_are_bad_input(cli, options: list[str]) -> None:
     outcome = cli("run", "unicast", "--tiles", *options, *SMALL)
     assert outcome.code == EXIT_INPUT
