@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import datetime
 from collections.abc import Iterable
+from math import isfinite
 from pathlib import Path
 from typing import Any
 
@@ -98,7 +99,11 @@ def summarise(
 def _merged(
     old: dict[str, dict[str, float]], new: dict[str, dict[str, float]]
 ) -> dict[str, dict[str, float]]:
-    rounded = {name: {key: round(value, 5) for key, value in row.items()} for name, row in new.items()}
+    """Join rows of scores; a figure that is infinite, since silicon counted nothing, is left out."""
+    rounded = {
+        name: {key: round(value, 5) for key, value in row.items() if isfinite(value)}
+        for name, row in new.items()
+    }
     both = {**old, **rounded}
     return {name: both[name] for name in sorted(both, key=lambda name: (":" in name, name))}
 
