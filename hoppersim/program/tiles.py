@@ -24,12 +24,40 @@ class Steps(NamedTuple):
     counts: Ints
 
 
+class Shape(NamedTuple):
+    """How the bytes of a box lie: `run_bytes` without a gap, repeated over up to four dimensions."""
+
+    run_bytes: int
+    counts: tuple[int, ...]
+    strides: tuple[int, ...]
+
+    @property
+    def offsets(self) -> Ints:
+        """Where the runs start, counted from the first byte of the box."""
+        found = np.zeros(1, np.int64)
+        for count, stride in zip(self.counts, self.strides, strict=True):
+            found = (found[:, None] + stride * np.arange(count, dtype=np.int64)).ravel()
+        return found
+
+
 class Tiles(NamedTuple):
-    """Boxes: the address of each one's first in-bounds byte, and its in-bounds bytes and lines."""
+    """Boxes: the address of each one's first in-bounds byte, its in-bounds bytes and lines, and its shape.
+
+    `shape` is the place of the box's shape in `shapes`.
+    """
 
     address: Ints
     bytes: Ints
     lines: Ints
+    shape: Ints
+    shapes: tuple[Shape, ...]
+
+    def only(self, chosen: NDArray[np.bool_]) -> Tiles:
+        """Give the chosen boxes."""
+        address, size, lines, shape = (
+            field[chosen] for field in (self.address, self.bytes, self.lines, self.shape)
+        )
+        return Tiles(address, size, lines, shape, self.shapes)
 
 
 def loop_steps(operands: Sequence[Operand], loops: Sequence[For]) -> Steps:
@@ -85,12 +113,14 @@ def box_tiles(tensor_map: TensorMap, base_address: int, coordinates: Sequence[In
     address = np.full(len(coordinates[0]), base_address + tensor_map.base, np.int64)
     rows = np.ones_like(address)
     row_bytes = np.zeros_like(address)
+    counts = []
     strides = tensor_map.byte_strides
     for dim, start in enumerate(coordinates):
         step = tensor_map.element_strides[dim] if tensor_map.element_strides and dim else 1
         skipped = np.where(start < 0, -(start // step), 0)
         end = np.minimum(tensor_map.box_elements[dim], -((start - tensor_map.dims[dim]) // step))
         count = np.maximum(0, end - skipped)
+        counts.append(count)
         address += (start + skipped * step) * strides[dim]
         if dim == 0:
             row_bytes = count * tensor_map.element_bytes
@@ -99,7 +129,24 @@ def box_tiles(tensor_map: TensorMap, base_address: int, coordinates: Sequence[In
     # Rows of a pitch that is no multiple of a line lie differently; the fewest lines are counted then.
     lead = address % LINE_BYTES if all(stride % LINE_BYTES == 0 for stride in strides[1:]) else 0
     row_lines = np.where(row_bytes > 0, -(-(lead + row_bytes) // LINE_BYTES), 0)
-    return Tiles(address, rows * row_bytes, rows * row_lines)
+    return Tiles(address, rows * row_bytes, rows * row_lines, *_shapes(tensor_map, counts))
+
+
+def _shapes(tensor_map: TensorMap, counts: Sequence[Ints]) -> tuple[Ints, tuple[Shape, ...]]:
+    """Give the shape of every box, by its in-bounds elements in each dimension, and the distinct shapes."""
+    _, first, place = np.unique(_packed(counts), return_index=True, return_inverse=True)
+    steps = tensor_map.element_strides or (1,) * tensor_map.rank
+    strides = [step * stride for step, stride in zip(steps, tensor_map.byte_strides, strict=True)][1:]
+    shapes = []
+    for number in first:
+        width, *outer = (int(count[number]) for count in counts)
+        run = width * tensor_map.element_bytes
+        left = list(strides)
+        while left and run == left[0]:
+            run *= outer.pop(0)
+            del left[0]
+        shapes.append(Shape(run, tuple(outer), tuple(left)))
+    return place, tuple(shapes)
 
 
 def _step(operand: Operand, name: str) -> int:

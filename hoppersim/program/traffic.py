@@ -1,8 +1,7 @@
 """The traffic table of a work: what every SM asks for in a run, for the closed-form bound.
 
 Nothing is simulated. Tiles that several CTAs read are found by their addresses, so the table says what a
-coalescer could merge at best, and what DRAM must deliver at least. Boxes that overlap in part count as
-different data. Stores to global memory are left out.
+coalescer could merge at best, and what DRAM must deliver at least. Stores to global memory are left out.
 """
 
 from __future__ import annotations
@@ -17,11 +16,11 @@ import numpy as np
 from hoppersim.machine import Machine, Placement, TrafficRow, resident, select_sms
 from hoppersim.program.operands import mask_ranks
 from hoppersim.program.operations import BulkCopy, Operand, RemoteLoad, RemoteStore, StAsync, TmaLoad
-from hoppersim.program.tiles import Ints, box_tiles, loop_steps, operand_values
+from hoppersim.program.pieces import cut, ragged, random_weights
+from hoppersim.program.tiles import Ints, Shape, Tiles, box_tiles, loop_steps, operand_values
 from hoppersim.program.walk import Visit, role_runs_on, walk
 from hoppersim.program.work import Flow, SmSet, Work
 
-_SEED = 20240229
 _PAGE = 2 * 2**20
 _MOST_ROWS = 30_000
 
@@ -31,10 +30,22 @@ class _Reader(NamedTuple):
 
     origin: int
     destinations: tuple[int, ...]
-    address: Ints
+    tiles: Tiles
+    counts: Ints
+
+
+class _Reads(NamedTuple):
+    """Pieces of tiles, each with its reader, how often it is read, and what that moves.
+
+    `distinct_bytes` is by piece; the lines of a tile count with its first piece.
+    """
+
+    piece: Ints
+    reader: Ints
+    counts: Ints
     bytes: Ints
     lines: Ints
-    counts: Ints
+    distinct_bytes: Ints
 
 
 def place_flow(machine: Machine, flow: Flow) -> Placement:
@@ -122,63 +133,93 @@ def _loads(
                 yield _Reader(
                     sm,
                     tuple(cluster[peer] for peer in ranks),
-                    tiles.address[own],
-                    tiles.bytes[own],
-                    tiles.lines[own],
+                    tiles.only(own),
                     steps.counts[own],
                 )
 
 
 def _load_rows(machine: Machine, readers: list[_Reader], cold: bool) -> list[TrafficRow]:
-    """Sort the tiles into classes of equal readers, and make a row of each class and reader."""
+    """Sort the pieces of tiles into classes of equal readers, and make a row of each class and reader."""
     if not readers:
         return []
-    owner = np.repeat(np.arange(len(readers)), [len(reader.address) for reader in readers])
-    address, size, lines, counts = (
-        np.concatenate([reader[field] for reader in readers]) for field in range(2, 6)
+    reads = _reads(readers)
+    uncached = 1.0 if cold else _uncached_share(machine, int(reads.distinct_bytes.sum()))
+    pair, place = _pairs(reads, len(readers))
+    moved, lines = (
+        np.bincount(place, weights=part * reads.counts, minlength=len(pair)).tolist()
+        for part in (reads.bytes, reads.lines)
     )
-    uncached = _uncached_share(machine, address, size, cold)
-    pair, place = _pairs(np.unique(address, return_inverse=True)[1], owner, counts)
-    totals = [np.bincount(place, weights=part).tolist() for part in (size * counts, lines * counts, size)]
+    once = np.bincount(place, weights=_first_bytes(reads), minlength=len(pair)) * uncached
     kinds = pair // len(readers)
     shared = (np.bincount(kinds) > 1).tolist()
+    source: Literal["hbm", "l2"] = "hbm" if uncached else "l2"
     rows = []
-    for who, kind, total, count, once in zip(
-        (pair % len(readers)).tolist(), kinds.tolist(), *totals, strict=True
+    for who, kind, total, count, dram in zip(
+        (pair % len(readers)).tolist(), kinds.tolist(), moved, lines, once.tolist(), strict=True
     ):
         tag = kind if shared[kind] else None
-        source: Literal["hbm", "l2"] = "hbm" if uncached else "l2"
         origin, destinations = readers[who][:2]
-        rows.append(
-            TrafficRow(source, origin, destinations, int(total), tag, int(once * uncached), int(count))
-        )
+        rows.append(TrafficRow(source, origin, destinations, int(total), tag, int(dram), int(count)))
     return rows
 
 
-def _pairs(tile: Ints, owner: Ints, counts: Ints) -> tuple[Ints, Ints]:
-    """Give the distinct (class, reader) pairs, as ``class * readers + reader``, and the pair of each item.
+def _reads(readers: list[_Reader]) -> _Reads:
+    """Cut the tiles of all readers into pieces."""
+    shapes = {shape: number for number, shape in enumerate(_distinct_shapes(readers))}
+    shape = np.concatenate([np.array([shapes[s] for s in r.tiles.shapes])[r.tiles.shape] for r in readers])
+    address, lines = (np.concatenate([r.tiles[field] for r in readers]) for field in (0, 2))
+    _, first, tile, visits = np.unique(
+        address * len(shapes) + shape, return_index=True, return_inverse=True, return_counts=True
+    )
+    pieces = cut(address[first], shape[first], tuple(shapes), visits)
+    held = np.bincount(pieces.tile, minlength=len(first))
+    parts = held[tile]
+    place = ragged((np.cumsum(held) - held)[tile], parts)
+    is_first = ragged(np.zeros_like(parts), parts) == 0
+    reader = np.repeat(np.arange(len(readers)), [len(r.counts) for r in readers])
+    counts = np.concatenate([r.counts for r in readers])
+    return _Reads(
+        pieces.piece[place],
+        np.repeat(reader, parts),
+        np.repeat(counts, parts),
+        pieces.bytes[place],
+        np.repeat(lines, parts) * is_first,
+        pieces.distinct_bytes,
+    )
 
-    Two tiles are of one class if the same readers read both equally often. If that makes too many rows,
-    how often no longer counts, and at last all tiles are one class: each step can only lower the bound.
+
+def _distinct_shapes(readers: list[_Reader]) -> dict[Shape, None]:
+    return dict.fromkeys(shape for reader in readers for shape in reader.tiles.shapes)
+
+
+def _first_bytes(reads: _Reads) -> Ints:
+    """Give the distinct bytes of each piece where its reader first reads it, else 0."""
+    key = reads.reader * len(reads.distinct_bytes) + reads.piece
+    first = np.unique(key, return_index=True)[1]
+    found = np.zeros_like(key)
+    found[first] = reads.distinct_bytes[reads.piece[first]]
+    return found
+
+
+def _pairs(reads: _Reads, readers: int) -> tuple[Ints, Ints]:
+    """Give the distinct (class, reader) pairs, as ``class * readers + reader``, and the pair of each read.
+
+    Two pieces are of one class if the same readers read both equally often. If that makes too many rows,
+    how often no longer counts, and at last all pieces are one class: each step can only lower the bound.
     """
-    readers = int(owner.max()) + 1
-    weights = np.random.default_rng(_SEED).integers(1, 2**62, readers, dtype=np.uint64)
-    for often in (2 * counts.astype(np.uint64) + 1, np.ones(len(tile), np.uint64)):
-        signature = np.zeros(int(tile.max()) + 1, np.uint64)
-        np.add.at(signature, tile, weights[owner] * often)
-        kind = np.unique(signature, return_inverse=True)[1][tile]
-        pair, place = np.unique(kind * readers + owner, return_inverse=True)
+    weights = random_weights(readers)[reads.reader]
+    for often in (2 * reads.counts.astype(np.uint64) + 1, np.uint64(1)):
+        signature = np.zeros(len(reads.distinct_bytes), np.uint64)
+        np.add.at(signature, reads.piece, weights * often)
+        kind = np.unique(signature, return_inverse=True)[1][reads.piece]
+        pair, place = np.unique(kind * readers + reads.reader, return_inverse=True)
         if len(pair) <= _MOST_ROWS:
             return pair, place
-    return np.unique(owner, return_inverse=True)
+    return np.unique(reads.reader, return_inverse=True)
 
 
-def _uncached_share(machine: Machine, address: Ints, size: Ints, cold: bool) -> float:
-    """Give the least share of the distinct bytes that must come from DRAM."""
-    first = np.unique(address, return_index=True)[1]
-    footprint = int(size[first].sum())
-    if cold:
-        return 1.0
+def _uncached_share(machine: Machine, footprint: int) -> float:
+    """Give the least share of so many distinct bytes that must come from DRAM."""
     return max(0.0, 1.0 - machine.spec.l2.bytes / footprint) if footprint else 0.0
 
 

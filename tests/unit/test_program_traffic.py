@@ -4,13 +4,31 @@ import time
 from typing import Any
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from hoppersim.machine import bound, load_machine
 from hoppersim.machine.machine import Machine
-from hoppersim.program import Affine, For, Launch, Role, TensorMap, TmaLoad, Work, make_work
+from hoppersim.program import (
+    Affine,
+    Arrive,
+    Barrier,
+    Buffer,
+    ExpectTx,
+    For,
+    Launch,
+    Role,
+    TensorMap,
+    TmaLoad,
+    Wait,
+    Work,
+    make_work,
+    pieces,
+)
 from hoppersim.program.builders import article_unicast, dsmem_pull, dsmem_push
 from hoppersim.program.cases import Case, build_case
 from hoppersim.program.traffic import flow_clusters, place_flow, traffic_table
+from hoppersim.result.api import simulate
 
 
 @pytest.fixture(scope="module")
@@ -18,11 +36,17 @@ def h200() -> Machine:
     return load_machine("h200_sxm")
 
 
+TALL = TensorMap("t", "data", (64, 4096), (64, 64))
+
+
+def loads(coordinate: Affine | int, n: int, tensor: TensorMap = TALL, **launch: object) -> Work:
+    place = (0, coordinate) if tensor is TALL else (coordinate, 0)
+    body = For(n, (TmaLoad("t", place, "tile", "full"),))
+    return make_work("test", (Role("r", (body,)),), maps=(tensor,), launch=Launch(**launch))  # type: ignore[arg-type]
+
+
 def one_load(coordinate: Affine | int, n: int, machine: Machine, **launch: object) -> list[tuple[Any, ...]]:
-    tensor = TensorMap("t", "data", (64, 4096), (64, 64))
-    body = For(n, (TmaLoad("t", (0, coordinate), "tile", "full"),))
-    work = make_work("test", (Role("r", (body,)),), maps=(tensor,), launch=Launch(**launch))  # type: ignore[arg-type]
-    return [tuple(row) for row in traffic_table(machine, work)]
+    return [tuple(row) for row in traffic_table(machine, loads(coordinate, n, **launch))]
 
 
 def test_ctas_that_read_one_tile_share_its_tag(tiny: Machine) -> None:
@@ -46,6 +70,78 @@ def test_a_cold_l2_reads_each_distinct_byte_from_hbm(tiny: Machine) -> None:
     rows = one_load(Affine(loops={"i": 64}, wrap=128), 10, tiny, grid=1, warm=0)
     assert [row[0] for row in rows] == ["hbm"]
     assert rows[0][5] == 2 * 8192
+
+
+def test_of_boxes_that_overlap_in_part_each_byte_is_read_from_hbm_once(tiny: Machine) -> None:
+    rows = one_load(Affine(loops={"i": 32}), 10, tiny, grid=1, warm=0)
+    assert sum(row[3] for row in rows) == 10 * 8192
+    assert sum(row[5] for row in rows) == (64 + 9 * 32) * 128
+    assert sum(row[6] for row in rows) == 10 * 64
+
+
+def test_ctas_whose_boxes_overlap_in_part_share_the_common_bytes(tiny: Machine) -> None:
+    rows = one_load(Affine(cluster=16), 1, tiny, grid=2, warm=0)
+    assert (
+        sorted((row[4] is None, row[3]) for row in rows) == [(False, 48 * 128)] * 2 + [(True, 16 * 128)] * 2
+    )
+    assert len({row[4] for row in rows if row[4] is not None}) == 1
+
+
+def test_boxes_side_by_side_have_no_byte_in_common(tiny: Machine) -> None:
+    wide = TensorMap("t", "data", (4096, 64), (64, 64))
+    rows = traffic_table(tiny, loads(Affine(cluster=64), 1, wide, grid=2, warm=0))
+    assert [(row.shared, row.bytes, row.dram_bytes) for row in rows] == [(None, 8192, 8192)] * 2
+
+
+def test_too_many_pieces_are_taken_as_one_of_which_nothing_need_come_from_hbm(
+    tiny: Machine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(pieces, "MOST_RUNS", 2)
+    rows = one_load(Affine(loops={"i": 32}), 10, tiny, grid=2, warm=0)
+    assert [row[3:] for row in rows] == [(81920, 0, 0, 640)] * 2
+
+
+@settings(max_examples=60, deadline=None)
+@given(
+    box=st.tuples(st.integers(1, 4), st.integers(1, 4)),
+    step=st.integers(0, 5),
+    shift=st.integers(0, 5),
+    width=st.sampled_from([4, 7, 16]),
+    along=st.integers(0, 1),
+)
+def test_a_cold_l2_reads_the_union_of_all_boxes(
+    tiny: Machine, box: tuple[int, int], step: int, shift: int, width: int, along: int
+) -> None:
+    tensor = TensorMap("t", "data", (width, 16), box, 16)
+    place: list[Affine | int] = [0, 0]
+    place[along] = Affine(cluster=shift, loops={"i": step})
+    load = TmaLoad("t", tuple(place), "tile", "full")
+    launch = Launch(grid=2, warm=0)
+    work = make_work("test", (Role("r", (For(3, (load,)),)),), maps=(tensor,), launch=launch)
+    starts = [cluster * shift + trip * step for cluster in range(2) for trip in range(3)]
+    elements = {
+        (x, y)
+        for start in starts
+        for x in range((start, 0)[along], (start, 0)[along] + box[0])
+        for y in range((0, start)[along], (0, start)[along] + box[1])
+        if x < width and y < 16
+    }
+    loads = {link.link: link for link in bound(tiny, traffic_table(tiny, work)).loads}
+    assert loads["hbm"].load == 16 * len(elements)
+
+
+def test_boxes_that_overlap_in_part_keep_to_their_bound_where_hbm_is_slow() -> None:
+    machine = load_machine("tiny", overrides=["hbm.bytes_per_second=3e9"])
+    load = TmaLoad("t", (0, Affine(loops={"i": 8})), "tile", "full")
+    body = (Wait("free", "free"), ExpectTx("full", 8192), load, Wait("full"), Arrive("free"))
+    rings = Buffer("tile", 8192, 2), (Barrier("full", 1, 2), Barrier("free", 1, 2))
+    role = Role("r", (For(24, body, stages=2),))
+    result = simulate(
+        machine, make_work("windows", (role,), (rings[0],), rings[1], (TALL,), Launch(grid=1, warm=0))
+    )
+    assert result.bounds is not None
+    assert result.bounds.merged_link == "hbm"
+    assert result.window_cycles >= result.bounds.merged_cycles
 
 
 def test_bytes_beyond_the_tensor_are_not_read(tiny: Machine) -> None:
