@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
-from itertools import chain
 from typing import Literal, NamedTuple
 
 import numpy as np
@@ -18,7 +17,7 @@ from hoppersim.program.operands import mask_ranks
 from hoppersim.program.operations import BulkCopy, Operand, RemoteLoad, RemoteStore, StAsync, TmaLoad
 from hoppersim.program.pieces import cut, ragged, random_weights
 from hoppersim.program.tiles import Ints, Shape, Tiles, box_tiles, loop_steps, operand_values
-from hoppersim.program.walk import Visit, role_runs_on, walk
+from hoppersim.program.walk import Visit, role_runs_on, walk_performed
 from hoppersim.program.work import Flow, SmSet, Work
 
 _PAGE = 2 * 2**20
@@ -103,8 +102,9 @@ def traffic_table(
         for memory in flow.launch.allocations:
             bases[memory.name] = base + memory.base
             base += -(-(memory.bytes + memory.base) // _PAGE) * _PAGE
-        readers += chain.from_iterable(_loads(flow, visit, clusters, bases) for visit in walk(flow.program))
-        rows += chain.from_iterable(_peer_rows(visit, clusters) for visit in walk(flow.program))
+        for visit in walk_performed(flow.program):
+            readers += _loads(flow, visit, clusters, bases)
+            rows += _peer_rows(visit, clusters)
     return _load_rows(machine, readers, cold) + _joined(rows)
 
 

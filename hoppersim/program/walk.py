@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple
 
-from hoppersim.program.operations import For, Operation
+from msgspec.structs import replace
+
+from hoppersim.program.operations import Exit, For, Operation
 from hoppersim.program.work import Program, Role
 
 
@@ -27,6 +29,32 @@ def walk(program: Program) -> Iterator[Visit]:
     """Yield every operation of every role, a loop before its body."""
     for number, role in enumerate(program.roles):
         yield from _walk(f"roles[{number}]", role, role.body, ())
+
+
+def walk_performed(program: Program) -> Iterator[Visit]:
+    """Yield, as `walk` does, the operations that are performed: none comes behind an `Exit`."""
+    for number, role in enumerate(program.roles):
+        yield from _walk(f"roles[{number}]", role, performed(role.body), ())
+
+
+def performed(body: Iterable[Operation]) -> tuple[Operation, ...]:
+    """Cut a body behind its first `Exit`; a loop around one makes a single trip."""
+    kept: list[Operation] = []
+    for operation in body:
+        if isinstance(operation, For):
+            inner = performed(operation.body)
+            kept.append(replace(operation, n=1, body=inner) if _leaves(inner) else operation)
+        else:
+            kept.append(operation)
+        if _leaves(kept[-1:]):
+            break
+    return tuple(kept)
+
+
+def _leaves(body: Sequence[Operation]) -> bool:
+    """Tell whether a body that was cut ends with an `Exit`."""
+    last = body[-1] if body else None
+    return _leaves(last.body) if isinstance(last, For) else isinstance(last, Exit)
 
 
 def role_runs_on(role: Role, rank: int) -> bool:

@@ -14,6 +14,8 @@ from hoppersim.program import (
     Arrive,
     Barrier,
     Buffer,
+    BulkCopy,
+    Exit,
     ExpectTx,
     For,
     Launch,
@@ -142,6 +144,37 @@ def test_boxes_that_overlap_in_part_keep_to_their_bound_where_hbm_is_slow() -> N
     assert result.bounds is not None
     assert result.bounds.merged_link == "hbm"
     assert result.window_cycles >= result.bounds.merged_cycles
+
+
+@pytest.mark.parametrize("where", ["loop", "inner loop", "behind"])
+def test_only_what_comes_before_an_exit_is_counted(tiny: Machine, where: str) -> None:
+    load = TmaLoad("t", (0, Affine(loops={"i": 64})), "tile", "full")
+    copy = BulkCopy("tile", "tile", 8192, 0, "full")
+    leave = For(3, (Exit(),), name="j") if where == "inner loop" else Exit()
+    body = (load, copy) if where == "behind" else (load, leave, copy)
+    trips = 1 if where != "behind" else 10
+    last = (leave, For(5, (load, copy))) if where == "behind" else (load,)
+    work = make_work(
+        "leaves",
+        (Role("r", (For(10, body), *last), ranks=(1,)),),
+        maps=(TALL,),
+        launch=Launch(grid=2, cluster=(2, 1, 1)),
+    )
+    rows = traffic_table(tiny, work)
+    assert sum(row.bytes for row in rows if row.source == "l2") == trips * 8192
+    assert sum(row.bytes for row in rows if row.source == "sm") == (trips * 8192 if where == "behind" else 0)
+
+
+def test_a_run_in_which_a_role_exits_keeps_to_its_bound_and_its_bytes(tiny: Machine) -> None:
+    load = TmaLoad("t", (0, Affine(loops={"i": 64})), "tile", "full")
+    role = Role("r", (For(9, (ExpectTx("full", 8192), load, Wait("full"), Exit())),))
+    work = make_work(
+        "leaves", (role,), (Buffer("tile", 8192),), (Barrier("full", 1),), (TALL,), Launch(grid=4)
+    )
+    result = simulate(tiny, work)
+    assert result.delivered_bytes == 4 * 8192
+    assert result.bounds is not None
+    assert result.bounds.merged_cycles <= result.window_cycles
 
 
 def test_bytes_beyond_the_tensor_are_not_read(tiny: Machine) -> None:
