@@ -5,6 +5,8 @@ Simulated time is an integer number of ticks; one SM cycle is `TICKS_PER_CYCLE` 
 
 from __future__ import annotations
 
+from math import isfinite
+
 TICKS_PER_CYCLE = 256
 LINE_BYTES = 128
 SECTOR_BYTES = 32
@@ -47,7 +49,10 @@ def parse_bytes(text: str) -> int:
     factor = _SIZE_SUFFIXES.get(text.strip().lower()[len(number) :].strip())
     if factor is None or not number:
         raise ValueError(f"{text!r} is not a size; write for example 32KB or 4GiB")
-    return int(float(number) * factor)
+    size = float(number) * factor
+    if not isfinite(size):
+        raise ValueError(f"{text!r} is not a finite size")
+    return int(size)
 
 
 def format_bytes(count: float) -> str:

@@ -24,6 +24,7 @@ from hoppersim.engine.tiles import Tiles
 AFTER_ORDINARY_EVENTS = 2
 """SimPy priority of the pump: below every event that SimPy itself or a role schedules."""
 FAR = 1 << 50
+FOREVER = 1 << 62
 DRAIN_STEP = 1 << 20
 
 
@@ -80,6 +81,8 @@ class Clockwork:
     def __init__(self, fabric: Fabric) -> None:
         self.env = simpy.Environment()
         self.fabric = fabric
+        self.limit = FOREVER
+        """Tick beyond which the fabric does not go on, since the run is to be given up then."""
         self.tiles = Tiles()
         self.barriers: list[LoggedBarrier] = []
         self.faults: list[tuple[int, int, MbarrierFault]] = []
@@ -185,7 +188,7 @@ class Clockwork:
         self._pump_at = FAR
         bound = int(min(self.env.peek(), now + FAR))
         self._commit_before(bound)
-        for entry in self.fabric.advance(bound + self.fabric.lookahead):
+        for entry in self.fabric.advance(min(bound + self.fabric.lookahead, self.limit + 1)):
             self.post(entry.barrier, entry.tick, entry.arrivals, entry.bytes, "fabric")
         self.tiles.land(self.fabric.passages())
         if not self.fabric.idle:

@@ -32,7 +32,6 @@ from hoppersim.program.walk import walk
 from hoppersim.program.work import Work
 from hoppersim.units import LINE_BYTES, TICKS_PER_CYCLE
 
-FOREVER = float("inf")
 FEW_COLLECTIONS = 100_000
 """New objects between two looks for garbage while a simulation runs."""
 FABRICS = ("compiled", "reference")
@@ -203,11 +202,12 @@ def _run(clockwork: Clockwork, processes: list[simpy.Process], max_cycles: float
     env = clockwork.env
     finished: list[simpy.Event] = []
     env.all_of(processes).callbacks.append(finished.append)
-    limit = max_cycles * TICKS_PER_CYCLE if max_cycles else FOREVER
+    if max_cycles:
+        clockwork.limit = round(max_cycles * TICKS_PER_CYCLE)
     try:
         while not finished:
             env.step()
-            if env.now > limit:
+            if env.now > clockwork.limit:
                 raise RunTooLongError("max_cycles", max_cycles, "the run must end within so many SM cycles")
     except simpy.core.EmptySchedule:
         return True

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from difflib import get_close_matches
 from functools import cache
-from typing import Any, get_args, get_type_hints
+from typing import Any, TypeGuard, get_args, get_type_hints
 
 import msgspec
 
@@ -51,7 +51,7 @@ class FieldRule:
             If the type is wrong or the value lies out of range.
         """
         where = path or self.path
-        if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):
+        if not _is_finite(value):
             raise InputError(where, value, f"must be a finite number in {self.unit}", self.bounds or None)
         if self.kind is int and value != int(value):
             raise InputError(
@@ -67,6 +67,13 @@ class FieldRule:
         lower = value if self.ge is None else max(value, self.ge)
         upper = lower if self.le is None else min(lower, self.le)
         return self.kind(upper)  # type: ignore[no-any-return]
+
+
+def _is_finite(value: object) -> TypeGuard[int | float]:
+    """Tell whether a value is a finite number; a whole one may be larger than any float."""
+    if isinstance(value, float):
+        return math.isfinite(value)
+    return isinstance(value, int) and not isinstance(value, bool)
 
 
 @cache

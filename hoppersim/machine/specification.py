@@ -12,20 +12,31 @@ import msgspec
 
 LARGEST = {
     "cycle": 1e6,
+    "L2 cycle": 1e6,
     "GHz": 100.0,
     "ratio": 100.0,
+    "B": 2**32,
     "B/cycle": 1e9,
+    "B/L2 cycle": 1e9,
+    "B/s": 1e18,
     "channel": 4096,
     "slice": 4096,
     "lane": 64,
     "line": 2**20,
+    "request": 2**20,
+    "thread": 2**16,
+    "CTA": 2**10,
 }
 """What no machine exceeds, by unit: a slip of the pen, not a design."""
+SMALLEST = {"GHz": 0.01, "ratio": 0.01, "B/cycle": 0.1, "B/L2 cycle": 0.1, "B/s": 1e9}
+"""What no machine falls below, by unit, where nothing else is said."""
 
 
 def _unit(name: str, description: str, **bounds: Any) -> msgspec.Meta:
     if name in LARGEST:
         bounds.setdefault("le", LARGEST[name])
+    if name in SMALLEST:
+        bounds.setdefault("ge", SMALLEST[name])
     return msgspec.Meta(description=description, extra={"unit": name}, **bounds)
 
 
@@ -36,9 +47,9 @@ class _Section(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 class Clocks(_Section, frozen=True):
     """The three clock domains."""
 
-    sm_ghz: Annotated[float, _unit("GHz", "SM clock under load", gt=0)]
-    l2_ratio: Annotated[float, _unit("ratio", "L2 and crossbar clock over SM clock", gt=0)]
-    hbm_ratio: Annotated[float, _unit("ratio", "HBM command clock over SM clock", gt=0)]
+    sm_ghz: Annotated[float, _unit("GHz", "SM clock under load")]
+    l2_ratio: Annotated[float, _unit("ratio", "L2 and crossbar clock over SM clock")]
+    hbm_ratio: Annotated[float, _unit("ratio", "HBM command clock over SM clock")]
 
 
 class Launch(_Section, frozen=True):
@@ -54,7 +65,7 @@ class Launch(_Section, frozen=True):
     ctas_per_sm: Annotated[int, _unit("CTA", "resident CTAs of an SM", ge=1)]
     threads_per_cta: Annotated[int, _unit("thread", "threads of a CTA", ge=32)]
     cluster_portable: Annotated[int, _unit("CTA", "largest cluster without opting in", ge=1)]
-    cluster_max: Annotated[int, _unit("CTA", "largest cluster with opting in", ge=1)]
+    cluster_max: Annotated[int, _unit("CTA", "largest cluster with opting in", ge=1, le=16)]
 
 
 class Tma(_Section, frozen=True):
@@ -96,12 +107,10 @@ class Xbar(_Section, frozen=True):
     request_interval: Annotated[
         float, _unit("cycle", "of an SM's way out, for each line request of its TMA engine", gt=0)
     ]
-    gpc_bytes_per_cycle: Annotated[float, _unit("B/cycle", "what one GPC takes in from the L2", gt=0)]
-    sm_bytes_per_cycle: Annotated[float, _unit("B/cycle", "what one SM takes in", gt=0)]
-    store_bytes_per_cycle: Annotated[float, _unit("B/cycle", "what one SM stores by TMA", gt=0)]
-    cpc_store_bytes_per_cycle: Annotated[
-        float, _unit("B/cycle", "what the SMs of a CPC store together", gt=0)
-    ]
+    gpc_bytes_per_cycle: Annotated[float, _unit("B/cycle", "what one GPC takes in from the L2")]
+    sm_bytes_per_cycle: Annotated[float, _unit("B/cycle", "what one SM takes in")]
+    store_bytes_per_cycle: Annotated[float, _unit("B/cycle", "what one SM stores by TMA")]
+    cpc_store_bytes_per_cycle: Annotated[float, _unit("B/cycle", "what the SMs of a CPC store together")]
     response_latency: Annotated[float, _unit("cycle", "GPC port to SM ingress", gt=0)]
     branch_behind_port: Annotated[
         int,
@@ -124,17 +133,17 @@ class L2(_Section, frozen=True):
     slices: Annotated[int, _unit("slice", "L2 slices of the chip", ge=1)]
     partitions: Annotated[int, _unit("partition", "partitions of the L2", ge=1, le=2)]
     bytes: Annotated[int, _unit("B", "capacity of the whole L2", ge=4096)]
-    slice_bytes_per_l2_cycle: Annotated[float, _unit("B/L2 cycle", "what one slice delivers", gt=0)]
+    slice_bytes_per_l2_cycle: Annotated[float, _unit("B/L2 cycle", "what one slice delivers")]
     latency: Annotated[
         float, _unit("cycle", "TMA request to slice and back to the GPC port, mean, hit", gt=0)
     ]
     look_up_interval: Annotated[
         float, _unit("L2 cycle", "between the look-ups of a slice, whatever their bytes", gt=0)
     ]
-    write_bytes_per_l2_cycle: Annotated[float, _unit("B/L2 cycle", "what one slice takes in", gt=0)]
+    write_bytes_per_l2_cycle: Annotated[float, _unit("B/L2 cycle", "what one slice takes in")]
     store_lines: Annotated[int, _unit("line", "stored lines on their way to a slice", ge=1)]
     access_latency: Annotated[float, _unit("cycle", "of that, from the slice's look-up to its data", gt=0)]
-    fabric_bytes_per_cycle: Annotated[float, _unit("B/cycle", "between the partitions, each way", gt=0)]
+    fabric_bytes_per_cycle: Annotated[float, _unit("B/cycle", "between the partitions, each way")]
     fabric_latency: Annotated[float, _unit("cycle", "one partition to the other", gt=0)]
 
 
@@ -142,8 +151,8 @@ class Hbm(_Section, frozen=True):
     """The HBM stacks behind the L2."""
 
     channels: Annotated[int, _unit("channel", "DRAM channels of the chip", ge=1)]
-    bytes_per_second: Annotated[float, _unit("B/s", "peak rate of all channels", gt=0)]
-    efficiency: Annotated[float, _unit("ratio", "share of the peak that a stream reaches", gt=0, le=1)]
+    bytes_per_second: Annotated[float, _unit("B/s", "peak rate of all channels")]
+    efficiency: Annotated[float, _unit("ratio", "share of the peak that a stream reaches", le=1)]
     latency: Annotated[float, _unit("cycle", "what a miss adds to a hit", gt=0)]
 
 
@@ -154,8 +163,8 @@ class ClusterFabric(_Section, frozen=True):
     arrive_interval: Annotated[
         float, _unit("cycle", "between the remote barrier operations that one SM takes in", ge=0)
     ]
-    sm_bytes_per_cycle: Annotated[float, _unit("B/cycle", "what one SM sends", gt=0)]
-    cpc_bytes_per_cycle: Annotated[float, _unit("B/cycle", "what the SMs of a CPC send together", gt=0)]
+    sm_bytes_per_cycle: Annotated[float, _unit("B/cycle", "what one SM sends")]
+    cpc_bytes_per_cycle: Annotated[float, _unit("B/cycle", "what the SMs of a CPC send together")]
     tpc_crossing: Annotated[
         float, _unit("ratio", "what a byte that leaves its TPC takes of that, one that stays takes 1", ge=1)
     ]
@@ -167,7 +176,7 @@ class ClusterFabric(_Section, frozen=True):
 class Smem(_Section, frozen=True):
     """Shared memory of an SM."""
 
-    bytes_per_cycle: Annotated[float, _unit("B/cycle", "local reads of one SM", gt=0)]
+    bytes_per_cycle: Annotated[float, _unit("B/cycle", "local reads of one SM")]
     latency: Annotated[float, _unit("cycle", "one local read", gt=0)]
 
 

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from hoppersim.errors import InputError
 from hoppersim.machine.provenance import SET_BY_USER, Origin, check_origin
 from hoppersim.machine.rules import require_known
+from hoppersim.machine.specification import LARGEST
 
 Table = NDArray[np.float64]
 
@@ -105,8 +106,9 @@ def _parse(path: str, file: Path, shape: tuple[int, int]) -> Table:
     if table.shape != shape:
         rule = f"must have {shape[0]} rows and {shape[1]} columns, not {table.shape[0]} and {table.shape[1]}"
         raise InputError(f"{path}.file", file.name, rule, f"a table of that shape, or {path}={ZERO}")
-    if not np.isfinite(table).all():
-        raise InputError(f"{path}.file", file.name, "must hold finite numbers only", ZERO)
+    if not (np.abs(table) <= LARGEST[UNIT]).all():
+        rule = f"must hold numbers of at most {LARGEST[UNIT]:g} only, either way"
+        raise InputError(f"{path}.file", file.name, rule, ZERO)
     return _freeze(table)
 
 

@@ -10,9 +10,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from hoppersim.engine.tables import make_tables
 from hoppersim.errors import InputError
 from hoppersim.machine import load_machine, preset_names
 from hoppersim.machine.describe import configuration_toml
+from hoppersim.machine.rules import cost_rule, section_rules, sections
 from hoppersim.program.costs import all_keys
 
 PROVISIONAL_NUMBERS_OF_H200 = 0
@@ -120,6 +122,15 @@ def test_a_table_can_be_set_to_zero_or_to_a_file(tmp_path):
         ("tma.line_interval=0", "tma.line_interval", "any value above 0"),
         ("tma.line_interval=inf", "tma.line_interval", "above 0 and at most 1e+06"),
         ("hbm.efficiency=1.2", "hbm.efficiency", 1.0),
+        ("hbm.bytes_per_second=1e-300", "hbm.bytes_per_second", 1e9),
+        ("xbar.gpc_bytes_per_cycle=1e-9", "xbar.gpc_bytes_per_cycle", 0.1),
+        ("clocks.l2_ratio=1e-300", "clocks.l2_ratio", 0.01),
+        ("l2.look_up_interval=1e300", "l2.look_up_interval", 1e6),
+        ("lrc.max_merged=100000000000000000000", "lrc.max_merged", 2**20),
+        (f"lrc.max_merged=1{400 * '0'}", "lrc.max_merged", 2**20),
+        ("l2.bytes=1e20", "l2.bytes", 2**32),
+        ("l2.bytes=1e400KB", "l2.bytes", "at least 4096 and at most 4.29497e+09"),
+        ("launch.cluster_max=32", "launch.cluster_max", 16),
         ("l2.partitions=3", "l2.partitions", 2),
         ("xbar.port_lines=2.5", "xbar.port_lines", 2),
         ("l2.slices=93", "l2.slices", 92),
@@ -147,8 +158,8 @@ def test_a_bad_override_names_field_rule_and_nearest_legal_value(override, field
         ("entries =", "# entries =", "lrc.entries", '{value = ..., unit = "line", origin = "..."}'),
         ('unit = "GHz"', 'unit = "MHz"', "clocks.sm_ghz.unit", "GHz"),
         ('"assumed: small', '"guessed: small', "tables.l2_latency.origin", None),
-        ("value = 2.0,", 'value = "2.0",', "clocks.sm_ghz", "above 0 and at most 100"),
-        ("value = 2.0,", "value = true,", "clocks.sm_ghz", "above 0 and at most 100"),
+        ("value = 2.0,", 'value = "2.0",', "clocks.sm_ghz", "at least 0.01 and at most 100"),
+        ("value = 2.0,", "value = true,", "clocks.sm_ghz", "at least 0.01 and at most 100"),
         ('"stamp.issue"', '"stamp.isue"', "costs.stamp.isue", "stamp.issue"),
         (
             '"stamp.issue"',
@@ -170,6 +181,22 @@ def test_a_bad_preset_names_field_rule_and_nearest_legal_value(preset_file, old,
         assert caught.value.nearest == nearest
 
 
+def test_every_number_has_a_least_and_a_largest_value():
+    rules = [rule for name in sections() for rule in section_rules(name).values()] + [cost_rule()]
+    assert [rule.path for rule in rules if rule.le is None or (rule.ge is None and rule.gt is None)] == []
+
+
+def test_a_rate_is_never_so_low_that_a_line_takes_for_ever():
+    slow = [
+        f"{rule.path}={rule.ge}"
+        for name in sections()
+        for rule in section_rules(name).values()
+        if rule.unit in {"B/cycle", "B/L2 cycle", "B/s"}
+    ]
+    tables = make_tables(load_machine("tiny", slow))
+    assert max(tables.hbm_service[-1], tables.gpc_service[-1], tables.slice_service[-1]) < 2**40
+
+
 def test_an_unknown_preset_names_the_most_similar_one():
     with pytest.raises(InputError) as caught:
         load_machine("h200_sxn")
@@ -186,6 +213,12 @@ def test_a_missing_or_broken_file_is_bad_input(tmp_path):
 def test_a_table_of_the_wrong_shape_says_which_shape_fits():
     with pytest.raises(InputError, match="132 rows and 96 columns, not 132 and 94"):
         load_machine(overrides=["l2.slices=96"])
+
+
+def test_a_table_holds_no_time_that_no_machine_has(tmp_path):
+    np.savetxt(tmp_path / "far.csv", np.full((8, 4), 1e300), delimiter=",")
+    with pytest.raises(InputError, match="at most 1e\\+06 only"):
+        load_machine("tiny", f"tables.l2_latency={tmp_path / 'far.csv'}")
 
 
 def test_a_cost_that_the_machine_lacks_is_named(h200):
