@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from hoppersim.digits import require_plain_digits
 from hoppersim.errors import HopperSimError, InputError
 
 if TYPE_CHECKING:
@@ -338,8 +339,10 @@ def _require_gpu(out: Path) -> None:
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run one command and give its exit code; an error raised on purpose becomes one line."""
+    given = sys.argv[1:] if arguments is None else list(arguments)
     try:
-        app(args=None if arguments is None else list(arguments), prog_name="hw_validate")
+        require_plain_digits(given)
+        app(args=given, prog_name="hw_validate")
     except SystemExit as leaving:
         return leaving.code if isinstance(leaving.code, int) else int(leaving.code is not None)
     except HopperSimError as error:

@@ -10,6 +10,7 @@ from typing import Annotated
 import typer
 
 from hoppersim.cli import check, config, data, experiment, explain, new, run, sweep, topology, trace
+from hoppersim.digits import require_plain_digits
 from hoppersim.errors import EXIT_INTERNAL, HopperSimError, InternalError
 
 app = typer.Typer(
@@ -56,8 +57,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
     An error that the package raises on purpose becomes one line on the standard error stream.
     """
+    given = sys.argv[1:] if arguments is None else list(arguments)
     try:
-        app(args=None if arguments is None else list(arguments), prog_name="hoppersim")
+        require_plain_digits(given)
+        app(args=given, prog_name="hoppersim")
     except SystemExit as leaving:
         return leaving.code if isinstance(leaving.code, int) else int(leaving.code is not None)
     except HopperSimError as error:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import tomllib
+from collections import Counter
 from collections.abc import Iterable, Sequence
 from functools import cached_property
 from itertools import chain
@@ -13,7 +14,10 @@ import msgspec
 
 from hoppersim.errors import InputError
 from hoppersim.machine.provenance import check_origin
-from hoppersim.machine.rules import require_known
+from hoppersim.machine.rules import is_name, require_known
+
+MOST_SMS = 1024
+"""SMs that no chip exceeds."""
 
 Tpc = tuple[int, ...]
 Cpc = tuple[Tpc, ...]
@@ -73,7 +77,7 @@ def load_floorplan(path: Path) -> Floorplan:
     """
     try:
         data = tomllib.loads(path.read_text(encoding="utf-8"))
-    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
+    except (OSError, ValueError, RecursionError) as error:
         raise InputError("floorplan", str(path), f"must be a readable TOML file ({error})") from error
     return floorplan_from_data(data)
 
@@ -95,6 +99,8 @@ def floorplan_from_data(data: dict[str, Any]) -> Floorplan:
         rule = f"must have the floorplan's shape ({error})"
         raise InputError("floorplan", data.get("name", "?"), rule) from error
     check_origin("floorplan", plan.origin)
+    if not is_name(plan.name):
+        raise InputError("floorplan.name", plan.name, "must be the floorplan's name as text", "my_part")
     _check_ids(plan)
     return plan
 
@@ -173,7 +179,11 @@ def _probed_cpcs(tpcs: list[Tpc], groups: list[list[int]]) -> list[Cpc]:
 
 def _check_ids(plan: Floorplan) -> None:
     ids = list(chain.from_iterable(gpc.sms for gpc in plan.gpcs))
-    repeated = sorted({sm for sm in ids if ids.count(sm) > 1})
+    for sm in ids:
+        if not 0 <= sm < MOST_SMS:
+            nearest = min(max(sm, 0), MOST_SMS - 1)
+            raise InputError("floorplan.gpc.cpcs", sm, f"must be an SM id from 0 to {MOST_SMS - 1}", nearest)
+    repeated = sorted(sm for sm, times in Counter(ids).items() if times > 1)
     if repeated:
         raise InputError("floorplan.gpc.cpcs", repeated, "must name every SM once", "remove the repeated ids")
     if sorted(ids) != list(range(len(ids))) or not ids:

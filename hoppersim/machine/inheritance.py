@@ -14,9 +14,11 @@ from hoppersim.errors import InputError
 from hoppersim.machine.entries import flatten_costs
 from hoppersim.machine.floorplan import floorplan_to_data, load_floorplan
 from hoppersim.machine.provenance import TAKEN_OVER
-from hoppersim.machine.rules import COSTS, closest, require_known, sections
+from hoppersim.machine.rules import COSTS, closest, is_name, require_known, sections
 
 PRESETS = Path(__file__).parent / "presets"
+MOST_BASES = 8
+"""Files that a chain of bases may lead through."""
 
 
 def preset_names() -> tuple[str, ...]:
@@ -46,8 +48,8 @@ def read_preset(preset: str | Path) -> tuple[Path, dict[str, Any]]:
     return _read(preset, ())
 
 
-def read_toml(file: Path) -> dict[str, Any]:
-    """Read a TOML file.
+def read_toml(file: Path, field: str = "machine") -> dict[str, Any]:
+    """Read a TOML file, which `field` names.
 
     Raises
     ------
@@ -56,35 +58,40 @@ def read_toml(file: Path) -> dict[str, Any]:
     """
     try:
         return tomllib.loads(file.read_text(encoding="utf-8"))
-    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
-        raise InputError("machine", str(file), f"must be a readable TOML file ({error})") from error
+    except (OSError, ValueError, RecursionError) as error:
+        raise InputError(field, str(file), f"must be a readable TOML file ({error})") from error
 
 
 def _read(preset: str | Path, above: tuple[Path, ...]) -> tuple[Path, dict[str, Any]]:
-    file = _find(preset)
+    field, prefix = ("base", "base.") if above else ("machine", "")
+    file = _find(preset, field)
+    data = read_toml(file, field)
     if file.resolve() in above:
-        raise InputError("base", str(preset), "must not lead back to the file itself", "remove it")
-    data = read_toml(file)
+        raise InputError(field, str(preset), "must not lead back to the file itself", "remove it")
+    if len(above) > MOST_BASES:
+        raise InputError(
+            field, str(preset), f"must not lead through more than {MOST_BASES} files", "remove it"
+        )
     known = ("name", "base", "floorplan", "tables", COSTS, *sections())
     for name in data:
-        require_known(name, name, known, "section of a machine")
-    if not isinstance(data.get("name"), str):
-        raise InputError("name", data.get("name"), "must be the machine's name as text", file.stem)
+        require_known(f"{prefix}{name}", name, known, "section of a machine")
+    if not is_name(data.get("name")):
+        raise InputError(f"{prefix}name", data.get("name"), "must be the machine's name as text", file.stem)
     base = data.pop("base", None)
     if base is None:
         return file, data
     if not isinstance(base, str):
-        raise InputError("base", base, "must be the name of a preset or the path of a .toml file")
+        raise InputError(f"{prefix}base", base, "must be the name of a preset or the path of a .toml file")
     there = file.parent / base if base.endswith(".toml") else base
     return file, _merged(data, *_read(there, (*above, file.resolve())))
 
 
-def _find(preset: str | Path) -> Path:
+def _find(preset: str | Path, field: str) -> Path:
     if isinstance(preset, Path) or preset.endswith(".toml"):
         return Path(preset)
     if preset not in preset_names():
         rule = f"must be a preset ({', '.join(preset_names())}) or the path of a .toml file"
-        raise InputError("machine", preset, rule, closest(preset, preset_names()))
+        raise InputError(field, preset, rule, closest(preset, preset_names()))
     return PRESETS / f"{preset}.toml"
 
 

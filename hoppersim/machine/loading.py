@@ -120,7 +120,8 @@ def _check_whole(spec: Specification, plan: Floorplan) -> None:
         nearest = max(l2.partitions, round(l2.slices / l2.partitions) * l2.partitions)
         raise InputError("l2.slices", l2.slices, "must be a multiple of l2.partitions", nearest)
     room = launch.shared_bytes_per_sm - launch.shared_reserved
-    limits = (
+    limits: tuple[tuple[str, float, float, str], ...] = (
+        ("l2.access_latency", l2.access_latency, l2.latency, "l2.latency, of which it is a part"),
         ("launch.cluster_portable", launch.cluster_portable, launch.cluster_max, "launch.cluster_max"),
         ("launch.threads_per_cta", launch.threads_per_cta, launch.threads_per_sm, "launch.threads_per_sm"),
         (

@@ -108,6 +108,11 @@ def _rule(path: str, hint: Any) -> FieldRule:
     return FieldRule(path, kind, unit, meta.description or "", meta.ge, meta.gt, meta.le)
 
 
+def is_name(value: object) -> bool:
+    """Tell whether a value can be the name of a machine or a floorplan: text that can be read."""
+    return isinstance(value, str) and value.isprintable() and bool(value.strip())
+
+
 def require_known(path: str, name: str, known: Iterable[str], what: str) -> None:
     """Refuse a name that is not among the known ones.
 

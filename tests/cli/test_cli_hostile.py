@@ -66,3 +66,24 @@ def test_who_waits_for_whom_is_written_as_data_and_as_a_drawing(cli: Command, tm
         )
         assert code == EXIT_HANG
         assert report.stat().st_size > 500
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ["--box", "٣٢x128"],
+        ["--cluster", "٢"],
+        ["--cluster=²"],
+        ["-n", "२"],
+        ["--set", "lrc.entries=٣"],
+        ["--set", "l2.bytes=²MB"],
+        ["--trace", "run.pftrace", "--trace-sms", "٣"],
+        ["--trace", "run.pftrace", "--trace-window", "٣:٣"],
+    ],
+)
+def test_a_number_is_written_with_the_digits_0_to_9(cli: Command, arguments: list[str]) -> None:
+    code, out, error = cli(*SMALL, *arguments)
+    assert code == EXIT_INPUT
+    assert out == ""
+    assert error.startswith("error: ")
+    assert "must be written with the digits 0 to 9; nearest legal value: " in error

@@ -61,6 +61,8 @@ def test_a_floorplan_survives_its_plain_data():
         ([[0, 1], [4, 5]], [0, 1], "without gaps"),
         ([[0, 1]], [0, 1], "one partition for each GPC"),
         ([], [], "without gaps"),
+        ([[0, 1, 99_999_999]], [0], "from 0 to 1023"),
+        ([[-1, 0, 1]], [0], "from 0 to 1023"),
     ],
 )
 def test_groups_that_describe_no_chip_are_refused(groups, partitions, rule):
@@ -74,6 +76,7 @@ def test_groups_that_describe_no_chip_are_refused(groups, partitions, rule):
         ({"gpcs": []}, "floorplan.gpcs"),
         ({"gpc": [{"partition": 0}]}, "floorplan"),
         ({"origin": "x"}, "floorplan.origin"),
+        ({"name": " "}, "floorplan.name"),
     ],
 )
 def test_a_floorplan_of_another_shape_is_refused(change, field):

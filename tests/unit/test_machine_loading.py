@@ -154,6 +154,8 @@ def test_a_bad_override_names_field_rule_and_nearest_legal_value(override, field
     ("old", "new", "field", "nearest"),
     [
         ("[lrc]", "[lrk]", "lrk", "lrc"),
+        ('name = "tiny"', 'name = ""', "name", "mine"),
+        ('name = "tiny"', 'name = "a\\u0000"', "name", "mine"),
         ("line_interval", "line_intervals", "tma.line_intervals", "line_interval"),
         ("entries =", "# entries =", "lrc.entries", '{value = ..., unit = "line", origin = "..."}'),
         ('unit = "GHz"', 'unit = "MHz"', "clocks.sm_ghz.unit", "GHz"),
@@ -213,6 +215,12 @@ def test_a_missing_or_broken_file_is_bad_input(tmp_path):
 def test_a_table_of_the_wrong_shape_says_which_shape_fits():
     with pytest.raises(InputError, match="132 rows and 96 columns, not 132 and 94"):
         load_machine(overrides=["l2.slices=96"])
+
+
+def test_the_access_of_a_slice_is_a_part_of_the_latency_of_the_l2():
+    with pytest.raises(InputError, match=r"must not exceed l2\.latency") as caught:
+        load_machine("tiny", ["l2.latency=100", "l2.access_latency=100.5"])
+    assert (caught.value.field, caught.value.nearest) == ("l2.access_latency", 100)
 
 
 def test_a_table_holds_no_time_that_no_machine_has(tmp_path):
@@ -295,6 +303,44 @@ def test_a_base_that_leads_back_or_does_not_exist_is_bad_input(tmp_path):
     with pytest.raises(InputError, match="must be a preset") as caught:
         load_machine(_with_base(tmp_path, "mine", "h200"))
     assert caught.value.nearest == "h200_sxm"
+
+
+@pytest.mark.parametrize(
+    ("base", "field"),
+    [
+        ("h200", "base"),
+        ("nowhere.toml", "base"),
+        ("broken.toml", "base"),
+        ("nameless.toml", "base.name"),
+        ("odd.toml", "base.lrk"),
+        ("a\\u0000b.toml", "base"),
+        ("a\\u0000b", "base"),
+    ],
+)
+def test_what_is_wrong_with_a_base_is_said_of_the_base(tmp_path, base, field):
+    (tmp_path / "broken.toml").write_text("name = ", encoding="utf-8")
+    (tmp_path / "nameless.toml").write_text('name = ""', encoding="utf-8")
+    (tmp_path / "odd.toml").write_text('name = "odd"\n[lrk]\n', encoding="utf-8")
+    with pytest.raises(InputError) as caught:
+        load_machine(_with_base(tmp_path, "mine", base))
+    assert caught.value.field == field
+
+
+def test_a_chain_of_bases_is_short(tmp_path):
+    for number in range(1500):
+        _with_base(tmp_path, f"m{number}", f"m{number + 1}.toml")
+    with pytest.raises(InputError, match="must not lead through more than 8 files") as caught:
+        load_machine(tmp_path / "m0.toml")
+    assert caught.value.field == "base"
+
+
+def test_a_floorplan_in_a_file_of_an_impossible_name_is_bad_input(tmp_path):
+    for name in ("first", "second"):
+        base = "tiny" if name == "first" else "first.toml"
+        file = _with_base(tmp_path, name, base, 'floorplan = "a\\u0000b"\n' if name == "first" else "")
+        with pytest.raises(InputError) as caught:
+            load_machine(file)
+        assert caught.value.field == "floorplan"
 
 
 def test_a_single_override_needs_no_list():
