@@ -192,13 +192,16 @@ def run(
 
 def _require_formats(out: Path | None, hang_report: Path | None) -> None:
     """Refuse files that could not be written, before anything runs."""
-    from hoppersim.result.export import require_format
+    from hoppersim.result.export import require_format, require_place
 
     if out is not None:
         require_format("--out", out, (".json",))
-    if hang_report is not None and hang_report.suffix not in (".json", ".png", ".svg"):
+    if hang_report is None:
+        return
+    if hang_report.suffix not in (".json", ".png", ".svg"):
         rule = "must end in .json, .png or .svg"
         raise InputError("--hang-report", str(hang_report), rule, hang_report.with_suffix(".json"))
+    require_place("--hang-report", hang_report)
 
 
 def _require_different(files: dict[str, Path | None]) -> None:
@@ -235,7 +238,7 @@ def _write_tiles(tiles: Tiles, path: Path) -> None:
     from hoppersim.result.export import write_table
     from hoppersim.result.tiles import tile_rows
 
-    write_table(path, tile_rows(tiles))
+    write_table(path, tile_rows(tiles), field="--tiles")
 
 
 def _recorder(
@@ -325,7 +328,7 @@ def _write_hang(machine: Machine, work: Work, path: Path) -> None:
 
     report = report_hang(machine, work, simulate_raw(machine, work, watch=False))
     if path.suffix == ".json":
-        write_text(path, to_json(report))
+        write_text(path, to_json(report), "--hang-report")
     else:
         draw_hang(report, path)
 

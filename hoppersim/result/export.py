@@ -32,21 +32,30 @@ Row = Mapping[str, Any]
 _Document = TypeVar("_Document", Result, Comparison)
 
 
-def write_whole(path: Path, write: Callable[[Path], None]) -> None:
+def write_whole(path: Path, write: Callable[[Path], None], field: str = "out") -> None:
     """Let `write` fill a temporary file beside `path`, then put it in place in one step.
+
+    Parameters
+    ----------
+    path
+        The file.
+    write
+        Writes it under another name.
+    field
+        What names the file in errors.
 
     Raises
     ------
     InputError
         If the folder cannot be made or written, or something other than a file has the name.
     """
-    _require_place("out", path)
+    require_place(field, path)
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.stem}.", suffix=path.suffix)
     except OSError as error:
         rule = f"the folder must be one that can be written ({error.strerror})"
-        raise InputError("out", str(path.parent), rule) from error
+        raise InputError(field, str(path), rule) from error
     os.close(handle)
     temporary = Path(name)
     try:
@@ -57,14 +66,28 @@ def write_whole(path: Path, write: Callable[[Path], None]) -> None:
         temporary.unlink(missing_ok=True)
 
 
-def _require_place(field: str, path: Path) -> None:
-    if path.exists() and not path.is_file():
-        raise InputError(field, str(path), "must name a file: what has this name is not one")
+def require_place(field: str, path: Path) -> None:
+    """Refuse a file that could not be written, before what would be written is worked out.
+
+    Raises
+    ------
+    InputError
+        If something other than a file has the name, or the folder that it would be in, or be made in, is
+        none that can be written.
+    """
+    try:
+        if path.exists() and not path.is_file():
+            raise InputError(field, str(path), "must name a file: what has this name is not one")
+        folder = next(parent for parent in path.absolute().parents if parent.exists())
+    except OSError as error:
+        raise InputError(field, str(path), f"must name a file ({error.strerror})") from error
+    if not folder.is_dir() or not os.access(folder, os.W_OK):
+        raise InputError(field, str(path), f"must be in a folder that can be written: {folder} is none")
 
 
-def write_text(path: Path, text: str) -> None:
-    """Write a text file whole or not at all."""
-    write_whole(path, lambda temporary: _write(temporary, text))
+def write_text(path: Path, text: str, field: str = "out") -> None:
+    """Write a text file whole or not at all; see `write_whole`."""
+    write_whole(path, lambda temporary: _write(temporary, text), field)
 
 
 def _write(path: Path, text: str) -> None:
@@ -104,7 +127,7 @@ def require_format(field: str, path: Path, others: tuple[str, ...] = ()) -> None
         If the suffix is none of them, is ``.parquet`` and its package is not installed, or if something
         other than a file has the name.
     """
-    _require_place(field, path)
+    require_place(field, path)
     known = (*others, *TABLES)
     if path.suffix not in known:
         rule = f"the name of the file must end in {', '.join(known[:-1])} or {known[-1]}"
@@ -141,7 +164,9 @@ def has_parquet() -> bool:
     return find_spec("pyarrow") is not None
 
 
-def write_table(path: Path, rows: Sequence[Row], units: Mapping[str, str] | None = None) -> None:
+def write_table(
+    path: Path, rows: Sequence[Row], units: Mapping[str, str] | None = None, field: str = "out"
+) -> None:
     """Write rows that share their keys as CSV or Parquet, as the suffix says, whole or not at all.
 
     Parameters
@@ -152,17 +177,19 @@ def write_table(path: Path, rows: Sequence[Row], units: Mapping[str, str] | None
         Plain values by column.
     units
         Units by column, which Parquet keeps; None takes those that the names of the columns tell.
+    field
+        What names the file in errors.
 
     Raises
     ------
     InputError
         If the suffix is another one, the package for Parquet is missing, or the file cannot be written.
     """
-    require_format("out", path)
+    require_format(field, path)
     if path.suffix == ".csv":
-        write_text(path, to_csv(rows))
+        write_text(path, to_csv(rows), field)
         return
-    write_whole(path, lambda temporary: _write_parquet(temporary, rows, units))
+    write_whole(path, lambda temporary: _write_parquet(temporary, rows, units), field)
 
 
 def _write_parquet(path: Path, rows: Sequence[Row], units: Mapping[str, str] | None) -> None:

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from hoppersim.errors import InputError
-from hoppersim.result.export import write_whole
+from hoppersim.result.export import require_place, write_whole
 from hoppersim.trace.timeline import Edge, Timeline, Track, Value, edges
 from hoppersim.units import TICKS_PER_CYCLE
 
@@ -28,11 +28,12 @@ def require_writer(field: str, path: Path) -> None:
     Raises
     ------
     InputError
-        If Perfetto's package is not installed, or the file has another suffix.
+        If Perfetto's package is not installed, or the file has another suffix or could not be written.
     """
     if path.suffix not in SUFFIXES:
         rule = f"a trace in Perfetto's format ends in {' or '.join(SUFFIXES)}"
         raise InputError(field, str(path), rule, path.with_suffix(SUFFIXES[0]))
+    require_place(field, path)
     if find_spec("perfetto") is None:
         rule = "needs the package perfetto; install it with: pip install 'hoppersim[trace]'"
         raise InputError(field, str(path), rule)

@@ -13,7 +13,7 @@ from hoppersim.errors import InputError
 from hoppersim.machine.describe import configuration_toml
 from hoppersim.machine.machine import Machine
 from hoppersim.machine.provenance import Origin
-from hoppersim.result.export import write_text
+from hoppersim.result.export import require_place, write_text
 from hw_validate.bench import machine_for
 from hw_validate.fit.calibration import Calibration
 from hw_validate.fit.outcome import Estimate, Outcome
@@ -74,10 +74,11 @@ def check_name(path: Path) -> None:
     Raises
     ------
     InputError
-        If the name does not end in ``.toml``.
+        If the name does not end in ``.toml``, or the file could not be written.
     """
     if path.suffix != ".toml":
         raise InputError("--write", str(path), "must end in .toml", path.with_suffix(".toml").name)
+    require_place("--write", path)
 
 
 def provisional_left(found: Calibration) -> list[str]:

@@ -87,3 +87,29 @@ def test_a_number_is_written_with_the_digits_0_to_9(cli: Command, arguments: lis
     assert out == ""
     assert error.startswith("error: ")
     assert "must be written with the digits 0 to 9; nearest legal value: " in error
+
+
+@pytest.mark.parametrize("option", ["--tiles", "--out", "--hang-report", "--trace"])
+@pytest.mark.parametrize("place", ["file/below", "a" * 300])
+def test_a_file_that_cannot_be_written_is_found_before_the_run_and_named(
+    cli: Command, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, option: str, place: str
+) -> None:
+    (tmp_path / "file").write_text("", encoding="utf-8")
+    monkeypatch.setattr("hoppersim.engine.simulate.simulate_raw", None)
+    suffix = {"--tiles": ".csv", "--trace": ".pftrace"}.get(option, ".json")
+    code, out, error = cli(*SMALL, option, f"{tmp_path / place}{suffix}")
+    assert (code, out) == (EXIT_INPUT, "")
+    assert error.startswith(f"error: {option} = ")
+    assert len(error.splitlines()) == 1
+
+
+def test_tiles_that_can_no_longer_be_written_are_named(
+    cli: Command, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse(**_: object) -> None:
+        raise PermissionError(13, "Permission denied")
+
+    monkeypatch.setattr("hoppersim.result.export.tempfile.mkstemp", refuse)
+    code, _out, error = cli(*SMALL, "--tiles", str(tmp_path / "tiles.csv"))
+    assert code == EXIT_INPUT
+    assert error.startswith("error: --tiles = ")

@@ -347,3 +347,16 @@ def test_json_of_a_calibration_is_plain(monkeypatch, capsys) -> None:
 def test_bad_options_are_refused(arguments: list[str], capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["calibrate", *arguments]) == 2
     assert capsys.readouterr().err.splitlines()[-1].startswith("error: ")
+
+
+@pytest.mark.parametrize("place", ["folder.toml", "file/fitted.toml"])
+def test_a_machine_that_cannot_be_written_is_found_before_the_fit(
+    place: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "folder.toml").mkdir()
+    (tmp_path / "file").write_text("", encoding="utf-8")
+    monkeypatch.setattr(command, "work_out", None)
+    assert main(["calibrate", "--write", str(tmp_path / place)]) == 2
+    error = capsys.readouterr().err
+    assert error.startswith(f"error: --write = '{tmp_path / place}': must ")
+    assert len(error.splitlines()) == 1
