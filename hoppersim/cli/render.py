@@ -161,7 +161,7 @@ def _figures(results: Sequence[Result]) -> list[tuple[str, list[str]]]:
         ("rate, chip [B/cycle]", [f"{result.rates.chip:,.1f}" for result in results]),
         ("rate, used SM [B/cycle]", [f"{result.rates.used_sm:.1f}" for result in results]),
         ("rate, SM of the chip [B/cycle]", [f"{result.rates.chip_sm:.1f}" for result in results]),
-        ("limited by", [f"{result.limiter.name}, {result.limiter.share:.0%} busy" for result in results]),
+        ("likely limit", [f"{result.limiter.name}, {result.limiter.share:.0%} busy" for result in results]),
         ("bound [cycle]", [_bound(result) for result in results]),
         ("L2 reads [sector]", [f"{result.counters.get(reads, 0):,}" for result in results]),
         (

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from hoppersim.result.documents import Comparison
-from hoppersim.result.relaxed import NOTABLE, THREADS, TOGETHER, TWICE
+from hoppersim.result.relaxed import HALF_TIME, NOTABLE, THREADS, TOGETHER, TWICE
 from hoppersim.result.schema import Relaxation, Result
 from hoppersim.result.silicon import ModelError, model_error
 from hoppersim.result.tiles import explain_tiles
@@ -47,21 +47,9 @@ def explain_limiter(result: Result) -> str:
     """Say what sets the time, and by how much, where reruns say so."""
     limiter = result.limiter
     if limiter.name == "latency":
-        return (
-            f"No resource is busy above {limiter.share:.0%}: latency sets the time. More bytes in flight "
-            f"(stages, larger boxes) would help, more bandwidth would not."
-        )
+        return _explain_latency(result)
     if limiter.name == "issue":
-        gains = _relaxations(result)
-        if gains and gains[0].name != THREADS:
-            return (
-                f"The issuing thread is busy {limiter.share:.0%} of the time with its own operations; what "
-                f"it waits for in between costs more."
-            )
-        return (
-            f"The issuing thread is busy {limiter.share:.0%} of the time with its own operations; larger "
-            f"boxes or fewer operations a tile would help, more bandwidth would not."
-        )
+        return _explain_issue(result)
     named = _with_article(limiter.name)
     busy = f"{named[0].upper()}{named[1:]} is {limiter.share:.0%} busy"
     speedups = {item.name: item.speedup for item in _relaxations(result) if item.change == TWICE}
@@ -73,6 +61,36 @@ def explain_limiter(result: Result) -> str:
     return (
         f"{busy} and sets the time together with others: twice its bandwidth alone gives {own:.2f}x, twice "
         f"that of {TOGETHER} {together:.2f}x."
+    )
+
+
+def _explain_latency(result: Result) -> str:
+    """Say whether latency sets the time of a run in which nothing is busy."""
+    busy = f"No resource is busy above {result.limiter.share:.0%}"
+    gain, bandwidth = _best(result, HALF_TIME), _best(result, TWICE)
+    if gain is not None and gain < NOTABLE:
+        return f"{busy}, and half of any latency would gain less than {NOTABLE - 1:.0%}."
+    others = "and so would more bandwidth" if (bandwidth or 1.0) >= NOTABLE else "more bandwidth would not"
+    return f"{busy}: latency sets the time. More bytes in flight (stages, larger boxes) would help, {others}."
+
+
+def _explain_issue(result: Result) -> str:
+    """Say whether the operations of the threads set the time of a run in which one is mostly busy."""
+    busy = f"The issuing thread is busy {result.limiter.share:.0%} of the time with its own operations"
+    gains = _relaxations(result)
+    own = next((item.speedup for item in gains if item.name == THREADS), None)
+    if own is None:
+        return f"{busy}; larger boxes or fewer operations a tile are likely to help, more bandwidth is not."
+    if own < NOTABLE:
+        return (
+            f"{busy}, but does not set the time: half the cost of its operations would gain less than "
+            f"{NOTABLE - 1:.0%}."
+        )
+    if gains[0].name != THREADS:
+        return f"{busy}; what it waits for in between costs more."
+    return (
+        f"{busy}: half their cost would make it {own:.2f}x as fast. Larger boxes or fewer operations a tile "
+        f"would help."
     )
 
 
@@ -159,6 +177,11 @@ def _what(result: Result) -> str:
 
 def _relaxations(result: Result) -> tuple[Relaxation, ...]:
     return result.what_if.relaxations if result.what_if is not None else ()
+
+
+def _best(result: Result, change: str) -> float | None:
+    """Give the largest gain of a kind of change; None where it was not tried."""
+    return max((item.speedup for item in _relaxations(result) if item.change == change), default=None)
 
 
 def _named(item: Relaxation) -> str:

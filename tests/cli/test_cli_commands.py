@@ -20,7 +20,7 @@ def test_run_against_prints_times_difference_limiters_and_verdict(cli) -> None:
     assert "simulated [line/s]" in outcome.out
     assert "simulated [cycle/s]" in outcome.out
     assert outcome.code == 0
-    assert "limited by" in outcome.out
+    assert "likely limit" in outcome.out
     assert "Verdict: " in outcome.out
     assert " cycles " in outcome.out
 

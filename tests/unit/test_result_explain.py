@@ -13,7 +13,7 @@ from hoppersim.result import silicon
 from hoppersim.result.api import simulate
 from hoppersim.result.documents import Comparison
 from hoppersim.result.explain import explain_comparison, explain_gains, explain_limiter, explain_result
-from hoppersim.result.relaxed import TOGETHER
+from hoppersim.result.relaxed import HALF_COST, THREADS, TOGETHER
 from hoppersim.result.schema import Limiter, Relaxation, Result, WhatIf
 from hoppersim.result.silicon import find_measured, model_error
 from hoppersim.result.verdict import compare
@@ -53,7 +53,48 @@ def test_whether_a_busy_resource_sets_the_time_is_for_its_gain_to_say(result: Re
     assert "alone gives 1.01x, twice that of all busy resources 1.90x" in explain_limiter(
         _tried(result, together, useless)
     )
-    assert "waits for" in explain_limiter(_tried(result, L2, limiter="issue"))
+
+
+@pytest.mark.parametrize(
+    ("own", "others", "said"),
+    [
+        (1.4, 1.3, "half their cost would make it 1.40x as fast"),
+        (1.1, 1.3, "what it waits for in between costs more"),
+        (0.95, 1.3, "does not set the time: half the cost of its operations would gain less than 2%"),
+        (0.95, 0.9, "does not set the time: half the cost of its operations would gain less than 2%"),
+    ],
+)
+def test_whether_a_busy_thread_sets_the_time_is_for_its_gain_to_say(
+    result: Result, own: float, others: float, said: str
+) -> None:
+    threads = Relaxation(name=THREADS, change=HALF_COST, settings={}, cycles=1.0, speedup=own)
+    found = sorted((threads, replace(L2, speedup=others)), key=lambda item: -item.speedup)
+    text = explain_limiter(_tried(result, *found, limiter="issue"))
+    assert said in text
+    assert ("fewer operations a tile would help" in text) == (own == 1.4)
+
+
+def test_without_reruns_a_busy_thread_is_only_likely_to_set_the_time(result: Result) -> None:
+    text = explain_limiter(replace(result, limiter=Limiter(name="issue", share=0.55)))
+    assert "is busy 55% of the time" in text
+    assert "are likely to help" in text
+
+
+@pytest.mark.parametrize(
+    ("latency", "bandwidth", "said"),
+    [
+        (1.3, 1.0, "would help, more bandwidth would not"),
+        (1.3, 1.2, "would help, and so would more bandwidth"),
+        (1.0, 1.2, "half of any latency would gain less than 2%"),
+    ],
+)
+def test_whether_latency_sets_the_time_is_for_its_gain_to_say(
+    result: Result, latency: float, bandwidth: float, said: str
+) -> None:
+    found = (replace(L2, speedup=latency), replace(GPC, speedup=bandwidth))
+    text = explain_limiter(_tried(result, *found, limiter="latency"))
+    assert said in text
+    assert ("latency sets the time" in text) == (latency > 1.02)
 
 
 def test_why_nothing_was_tried_is_said(result: Result) -> None:
