@@ -179,10 +179,10 @@ def compare(
 
       python -m hw_validate compare my_times.csv
     """
-    from hw_validate.bench import Request
+    from hoppersim.pool import MachineRequest
     from hw_validate.compare_command import Wanted, compare_dataset, compare_file, rewrite_readme
 
-    request = Request(preset, tuple(settings or ()))
+    request = MachineRequest(preset, tuple(settings or ()))
     if readme is not None and not write and measured is None:
         rewrite_readme(readme)
         return
@@ -245,7 +245,7 @@ def calibrate(
 
       python -m hw_validate calibrate --floorplan-only probe.jsonl --write my_part.floorplan.toml
     """
-    from hw_validate.bench import Request
+    from hoppersim.pool import MachineRequest
     from hw_validate.fit import command
 
     if list_steps:
@@ -253,7 +253,9 @@ def calibrate(
     elif floorplan_only is not None:
         command.make_floorplan(floorplan_only, run_name, write)
     else:
-        wanted = command.Wanted(Request(preset, tuple(settings or ())), dataset, tuple(only or ()), jobs)
+        wanted = command.Wanted(
+            MachineRequest(preset, tuple(settings or ())), dataset, tuple(only or ()), jobs
+        )
         command.calibrate(wanted, write, json=json)
 
 

@@ -9,10 +9,11 @@ import pytest
 
 from hoppersim.dataset import ErrorSummary, load_dataset
 from hoppersim.machine.loading import load_machine
+from hoppersim.pool import MachineRequest
 from hoppersim.program.cases import Case, build_case
 from hw_validate import compare_counters as counting
 from hw_validate import compare_store as store
-from hw_validate.bench import Bench, Request, Task, simulate_one
+from hw_validate.bench import Bench, Task, simulate_one
 from hw_validate.compare import Item, Pair, Seeded
 from hw_validate.compare_ablation import ABLATIONS, COMPLETE, ablate, possible, sample
 from hw_validate.compare_curves import Pace, pace_of
@@ -24,7 +25,7 @@ from hw_validate.compare_score import article_scores, is_all_software, is_hardwa
 from hw_validate.compare_targets import ASIDE, TARGETS, error_table
 from hw_validate.figures import draw_comparison
 
-TINY = Request("tiny")
+TINY = MachineRequest("tiny")
 KEY = ("h200_sxm", "machine", "model")
 TARGET = {target.name.split(":")[0].split(",")[0]: target for target in TARGETS}
 
