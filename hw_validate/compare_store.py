@@ -18,7 +18,7 @@ from hoppersim.program.cases import build_case
 from hoppersim.result.export import write_text
 from hw_validate.compare import Pair, relative, score
 from hw_validate.compare_result import Comparison
-from hw_validate.plans.scaling import MIB
+from hw_validate.plans.parts import MIB
 
 CLUSTERS = (1, 2, 4, 8, 16)
 WAYS: tuple[Mode, ...] = ("multicast", "unicast", "unicast_distinct")
