@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 from hoppersim.dataset import Dataset, ErrorSummary
 from hoppersim.errors import InputError
 from hoppersim.result.export import write_text
+from hw_validate.compare_score import EARLIER_PLANS, KINDS, NEW_PLANS
 from hw_validate.compare_store import CLUSTERS, WAYS, scaling_rows
 from hw_validate.compare_targets import ASIDE, CLOSED_FORM, TARGETS, Seen, beside_names, error_table
 
@@ -75,11 +77,44 @@ def _score_lines(dataset: Dataset, summary: ErrorSummary) -> list[str]:
     )
     if "set aside" not in summary.groups:
         return [about, "Those are not scored yet."]
-    looks = "once" if len(summary.looks) == 1 else f"{len(summary.looks)} times"
+    looks = _times(len(summary.looks))
     return [
         about, "", *_error_lines(summary),
-        f"Compared on {summary.date}; the set-aside score was looked at {looks}.",
+        f"Compared on {summary.date}; the set-aside score was looked at {looks}.", *_new_lines(summary),
     ]  # fmt: skip
+
+
+def _times(count: int) -> str:
+    return "once" if count == 1 else f"{count} times"
+
+
+def _new_lines(summary: ErrorSummary) -> list[str]:
+    """Write the errors of points that were planned for this score alone, by kind, and of the earlier ones."""
+    if NEW_PLANS not in summary.groups:
+        return []
+    rows = {kind: f"{NEW_PLANS}, {kind}" for kind in KINDS}
+    rows |= {"all of these": NEW_PLANS, "points of earlier plans": EARLIER_PLANS}
+    looks = sum(look.new > 0 for look in summary.looks)
+    about = (
+        f"Points planned for this score alone (plans `fresh` and `races`), looked at {_times(looks)}, and the "
+        "others; rarer kinds are promotion, rows off the grid, stores or pushes beside loads, remote loads "
+        "and the like:"
+    )
+    lines = [
+        "", about, "",
+        "| points | number | error of the time: median / p90 | closed form |",
+        "|---|---:|---:|---:|",
+    ]  # fmt: skip
+    for name, group in rows.items():
+        if group in summary.groups:
+            row, other = summary.groups[group], summary.baseline.get(group)
+            figures = [_median_and_p90(row), _median_and_p90(other) if other else "-"]
+            lines.append(f"| {name} | {row['points']:.0f} | " + " | ".join(figures) + " |")
+    return lines
+
+
+def _median_and_p90(row: Mapping[str, float]) -> str:
+    return TARGETS[0].text((row["median"], row["p90"]))
 
 
 def _error_lines(summary: ErrorSummary) -> list[str]:

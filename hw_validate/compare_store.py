@@ -18,6 +18,7 @@ from hoppersim.program.cases import build_case
 from hoppersim.result.export import write_text
 from hw_validate.compare import Pair, relative, score
 from hw_validate.compare_result import Comparison
+from hw_validate.compare_score import kind_in_new_plans
 from hw_validate.plans.parts import MIB
 
 CLUSTERS = (1, 2, 4, 8, 16)
@@ -110,12 +111,14 @@ def _merged(
 
 def log_look(summary: ErrorSummary, found: Iterable[Pair], key: Key) -> ErrorSummary:
     """Add a look at the set-aside score, unless the same one is the latest entry."""
-    figures = score(pair for pair in found if pair.set_aside and pair.stable)
-    if not figures["points"]:
+    scored = [pair for pair in found if pair.set_aside and pair.stable]
+    figures = score(scored)
+    if not scored:
         return summary
     look = Look(
         date=today(), preset=key[0], preset_hash=key[1], model_hash=key[2], points=int(figures["points"]),
         median=round(figures["median"], 5), p90=round(figures["p90"], 5),
+        new=sum(bool(kind_in_new_plans(pair)) for pair in scored),
     )  # fmt: skip
     latest = summary.looks[-1] if summary.looks else None
     if latest is not None and replace(latest, date=look.date) == look:

@@ -184,7 +184,10 @@ class Dataset(_Row, frozen=True, kw_only=True):
 
 
 class Look(_Row, frozen=True, kw_only=True):
-    """One look at the set-aside score: date, preset and model seen, stable points scored, median, p90."""
+    """One look at the set-aside score: date, preset and model seen, stable points scored, median, p90.
+
+    `new` says how many of the points are of the plans that were made for this score alone.
+    """
 
     date: str
     preset: str
@@ -193,6 +196,7 @@ class Look(_Row, frozen=True, kw_only=True):
     points: int
     median: float
     p90: float
+    new: int = 0
 
 
 class ErrorSummary(_Row, frozen=True, kw_only=True):
