@@ -15,6 +15,7 @@ from hoppersim.pool import MachineRequest, machine_for
 from hw_validate.bench import Bench, OnPoint
 from hw_validate.compare import Item, Pair
 from hw_validate.compare_run import pair_items
+from hw_validate.compare_targets import COMPLETE
 
 
 class Ablation(NamedTuple):
@@ -45,10 +46,6 @@ ABLATIONS = (
     Ablation("no operation costs", "threads issue in no time", (("costs.*", "0"),)),
     Ablation("one clock", "L2 and HBM run at the SM clock", (("clocks.*_ratio", "1"),)),
 )  # fmt: skip
-
-
-COMPLETE = "complete"
-"""Name under which the whole machine stands among the ablations."""
 
 
 class Ablated(NamedTuple):

@@ -26,9 +26,9 @@ from hw_validate import compare_store as store
 from hw_validate.bench import Bench
 from hw_validate.compare import Item, Pair, read_rows, read_works, row_items, score
 from hw_validate.compare_ablation import Ablated, ablate, possible, sample
+from hw_validate.compare_blocks import rewrite_blocks
 from hw_validate.compare_csv import read_csv
 from hw_validate.compare_items import curve_items, dataset_items
-from hw_validate.compare_readme import measured_block, replace_block
 from hw_validate.compare_report import progress, show
 from hw_validate.compare_result import Comparison, to_csv, to_json
 from hw_validate.compare_run import add_seeds, pair_items, unsure_places
@@ -112,10 +112,12 @@ def compare_dataset(wanted: Wanted, selection: str, only: str, run: str, *, writ
     _print(wanted, found, _matching(curves, only))
 
 
-def rewrite_readme(path: Path) -> None:
-    """Rewrite the measured table of a README from the dataset and its kept scores."""
-    replace_block(path, measured_block(load_dataset(), error_summary()))
-    typer.echo(f"{path}: measured table rewritten")
+def rewrite_files(paths: Sequence[Path]) -> None:
+    """Rewrite the generated blocks of a README and of docs from the dataset and its kept scores."""
+    dataset, summary = load_dataset(), error_summary()
+    for path in paths:
+        names = rewrite_blocks(path, dataset, summary)
+        typer.echo(f"{path}: rewritten: {', '.join(names)}")
 
 
 def is_checkout(folder: Path) -> bool:

@@ -20,7 +20,7 @@ from hw_validate.cli import main
 from hw_validate.compare import Item, Pair, relative
 from hw_validate.compare_items import dataset_items
 from hw_validate.compare_races import race_counts, races, wrong
-from hw_validate.compare_readme import measured_block, present_block, replace_block
+from hw_validate.compare_readme import measured_block
 from hw_validate.compare_result import Comparison, document, to_csv
 from hw_validate.compare_run import simulate_items
 
@@ -214,7 +214,7 @@ def test_scores_of_another_model_are_dropped_and_looks_never() -> None:
     assert fresh.looks == old.looks
 
 
-def test_the_table_has_both_times_of_each_point(tmp_path: Path) -> None:
+def test_the_table_has_both_times_of_each_point() -> None:
     dataset = load_dataset()
     rows = store.scaling_rows(dataset, {})
     assert len(rows) >= 25
@@ -222,15 +222,6 @@ def test_the_table_has_both_times_of_each_point(tmp_path: Path) -> None:
     summary = replace(ErrorSummary(), scaling=store.scaling_rows(dataset, simulated))
     block = measured_block(dataset, summary)
     assert "+10.0%" in block
-    readme = tmp_path / "README.md"
-    readme.write_text("a\n<!-- BEGIN measured: x -->\nold\n<!-- END measured -->\nb\n")
-    replace_block(readme, block)
-    assert present_block(readme) == block
-    assert readme.read_text().startswith("a\n<!-- BEGIN measured: x -->\n")
-    assert readme.read_text().endswith("<!-- END measured -->\nb\n")
-    readme.write_text("nothing")
-    with pytest.raises(InputError, match="BEGIN measured"):
-        replace_block(readme, block)
 
 
 def test_csv_has_a_line_for_each_point() -> None:

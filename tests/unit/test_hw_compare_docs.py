@@ -2,16 +2,26 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
+import msgspec
 import pytest
 
 from hoppersim.dataset import ErrorSummary, load_dataset
+from hoppersim.errors import InputError
+from hoppersim.program.cases import Case, build_case
+from hw_validate import compare_command as command
 from hw_validate import compare_score as scoring
 from hw_validate import compare_store as store
-from hw_validate.compare import Pair
+from hw_validate.cli import main
+from hw_validate.compare import Item, Pair
+from hw_validate.compare_blocks import BLOCKS, present_blocks, rewrite_blocks
+from hw_validate.compare_docs import NO_ABLATIONS, NO_WORST, ablation_block, worst_block
+from hw_validate.compare_known import known_deviation
 from hw_validate.compare_readme import measured_block
-from hw_validate.compare_result import Comparison
+from hw_validate.compare_result import Comparison, document
+from hw_validate.compare_targets import COMPLETE
 
 KEY = ("h200_sxm", "machine", "model")
 CASE = {"mode": "multicast", "cluster": 2, "rows": 128, "stages": 4, "memory": "l2", "pattern": "sweep"}
@@ -77,3 +87,123 @@ def test_every_point_set_aside_in_a_new_plan_has_a_kind_and_no_other_has(plan: s
     assert set(kinds) <= set(scoring.KINDS)
     named = [bool(scoring.kind_in_new_plans(one)) for one in pairs]
     assert named == [point.plan in ("fresh", "races") for point in points]
+
+
+def ablated(**simulated: float) -> dict[str, list[Pair]]:
+    """Give one training point on machines without some blocks."""
+    return {
+        name.replace("_", " "): [pair("dataset", time, tags={"case": CASE}, set_aside="")]
+        for name, time in simulated.items()
+    }
+
+
+def test_ablations_are_kept_and_shown_with_a_verdict() -> None:
+    training = [pair("dataset", 104, tags={"case": CASE}, set_aside="")]
+    assert NO_ABLATIONS in ablation_block(load_dataset(), kept(training))
+    summary = kept(training, ablations=ablated(complete=104, no_LRC=300, one_clock=104))
+    block = ablation_block(load_dataset(), summary)
+    assert "Of 1 training points" in block
+    assert "| complete | 4.0% / 4.0% | 4.0% / 4.0% | all blocks |" in block
+    assert "| no LRC | 200.0% / 200.0% | 200.0% / 200.0% | earns its place |" in block
+    assert "| one clock | 4.0% / 4.0% | 4.0% / 4.0% | **earns nothing here** |" in block
+    assert "What each block" not in measured_block(load_dataset(), summary)
+
+
+def test_new_ablations_replace_those_of_another_sample_and_nothing_else_drops_them() -> None:
+    training = [pair("dataset", 104, tags={"case": CASE}, set_aside="")]
+    first = kept(training, ablations=ablated(complete=104, no_skew=200))
+    again = kept(NEW, first)
+    assert ablation_block(load_dataset(), again) == ablation_block(load_dataset(), first)
+    second = kept(training, again, ablations=ablated(complete=104, no_LRC=300))
+    assert not [name for name in (*second.baseline, *second.faster) if name.startswith("no skew")]
+    assert "closed form / training" not in second.baseline
+    assert second.baseline["training"] == first.baseline["training"]
+
+
+def test_the_largest_errors_of_points_set_aside_are_kept_and_shown() -> None:
+    promoted = pair("fresh", 40, tags={"kind": "promotion", "promotion": 256})
+    training = pair("dataset", 900, tags={"case": CASE}, set_aside="")
+    unstable = pair("fresh", 800, tags={"kind": "stores"}, spread=0.2)
+    found = Comparison.of("h200_sxm", [*NEW, promoted, training, unstable])
+    assert [item.simulated for item in found.worst] == [40, 110, 105, 102, 101]
+    assert document(found)["worst"][0] == {
+        "label": "fresh_point", "measured": 100.0, "simulated": 40, "error": -1.5, "limiter": "slices",
+        "deviation": "D25",
+    }  # fmt: skip
+    assert NO_WORST in worst_block(load_dataset(), kept([training]))
+    summary = kept(found.pairs)
+    assert summary.worst == kept([training], summary).worst
+    block = worst_block(load_dataset(), summary)
+    assert "| `fresh_point` | 100 | 40 | -150% | slices | D25 |" in block
+    assert "| `fresh_point` | 100 | 110 | +10% | slices | - |" in block
+    assert msgspec.json.decode(msgspec.json.encode(summary), type=ErrorSummary) == summary
+
+
+def test_a_known_deviation_is_told_by_what_a_point_runs_and_has_a_row_in_the_docs() -> None:
+    tiny = CASE | {"cluster": 16, "rows": 16}
+    named = {
+        "D11": {"kind": "loads and push", "pushed": 2048},
+        "D23": {"case": tiny},
+        "D24": {"case": CASE | {"pattern": "one"}},
+        "D25": {"kind": "promotion", "promotion": 256},
+        "D26": {"kind": "off the grid", "shift": 16},
+    }
+    for number, tags in named.items():
+        assert known_deviation(tags) == number
+    for tags in ({"case": CASE}, {"case": tiny | {"mode": "unicast"}}, {"kind": "off the grid", "shift": 0}):
+        assert known_deviation(tags) == ""
+    text = (Path(__file__).resolve().parents[2] / "docs" / "deviations.md").read_text()
+    assert all(f"\n| {number} |" in text for number in named)
+
+
+def test_every_block_between_marks_is_rewritten_and_the_rest_stays(tmp_path: Path) -> None:
+    dataset, summary = load_dataset(), kept(NEW)
+    page = tmp_path / "page.md"
+    marks = [f"<!-- BEGIN {name}: x -->\nold\n<!-- END {name} -->" for name in ("worst", "measured")]
+    page.write_text("a\n" + "\nb\n".join(marks) + "\nc\n")
+    assert sorted(rewrite_blocks(page, dataset, summary)) == ["measured", "worst"]
+    assert present_blocks(page) == {name: BLOCKS[name](dataset, summary) for name in ("measured", "worst")}
+    text = page.read_text()
+    assert (text[:2], text[-3:]) == ("a\n", "\nc\n")
+    assert "\n<!-- END worst -->\nb\n<!-- BEGIN measured: x -->\n" in text
+    assert "old" not in text.split("\n")
+
+
+@pytest.mark.parametrize(
+    "text", ["nothing", "<!-- END worst -->\n<!-- BEGIN worst -->", "<!-- BEGIN measured -->\n"]
+)
+def test_a_file_without_whole_marks_is_refused_and_stays(tmp_path: Path, text: str) -> None:
+    page = tmp_path / "page.md"
+    page.write_text(text)
+    with pytest.raises(InputError, match="must have"):
+        rewrite_blocks(page, load_dataset(), ErrorSummary())
+    assert page.read_text() == text
+
+
+def summary_in(folder: Path) -> ErrorSummary:
+    """Give the summary that a folder holds; an empty one if there is none."""
+    path = folder / "errors.json"
+    return msgspec.json.decode(path.read_bytes(), type=ErrorSummary) if path.exists() else ErrorSummary()
+
+
+def test_the_command_keeps_ablations_and_rewrites_the_files_named(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    works = [build_case(Case("unicast", cluster=2, grid=2, rows=rows, iterations=2)) for rows in (8, 16)]
+    items = [Item(f"p{n}", f"p{n}", f"p{n}", work, 1500, (1500,), 0.0, {}) for n, work in enumerate(works)]
+    monkeypatch.setattr("hw_validate.bench.cache_folder", lambda: tmp_path / "cache")
+    monkeypatch.setattr(command, "dataset_items", lambda *_: items)
+    monkeypatch.setattr(command, "dataset_folder", lambda: tmp_path)
+    monkeypatch.setattr(command, "error_summary", lambda: summary_in(tmp_path))
+    pages = [tmp_path / name for name in ("a.md", "b.md")]
+    for page in pages:
+        page.write_text("<!-- BEGIN ablations -->\n<!-- END ablations -->\n")
+    arguments = ["--preset", "tiny", "-j", "1", "--ablations", "2", "--write"]
+    files = [part for page in pages for part in ("--readme", str(page))]
+    assert main(["compare", *arguments, *files]) == 0
+    assert "rewritten: ablations" in capsys.readouterr().out
+    block = present_blocks(pages[1])["ablations"]
+    assert "Of 2 training points, drawn evenly, on tiny" in block
+    assert "| no operation costs |" in block
+    assert COMPLETE in block
+    assert pages[0].read_text() == pages[1].read_text()
