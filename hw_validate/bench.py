@@ -27,8 +27,8 @@ from hw_validate.compare_curves import Pace, pace_of
 from hw_validate.counters import METRICS
 
 CACHE_VARIABLE = "HOPPERSIM_CACHE"
-LAYOUT = 3
-"""Raised when `Simulated` changes, so that what was kept in another form is not read."""
+LAYOUT = 4
+"""Raised when `Simulated` or its meaning changes, so that what was kept in another form is not read."""
 OnPoint = Callable[[str], None]
 
 

@@ -251,8 +251,8 @@ def test_terminal_and_readme_show_the_table() -> None:
 
 
 def test_pace_and_latency_come_from_stamps() -> None:
-    stamps = {"producer.issued": [[0, 100, 200], []], "consumer.arrived": [[300, 410, 520], []]}
-    assert pace_of(stamps) == Pace(100, 310)
+    bursts = {"producer.issued": [[0, 10, 20, 450], []], "consumer.arrived": [[300, 320, 330, 790], []]}
+    assert pace_of(bursts) == Pace(150, 310)
     assert pace_of({"leader.issued": [[0, 50], []], "consumer.arrived": [[70, 120], [71, 121]]}) == Pace(
         50, 70
     )
