@@ -12,14 +12,18 @@ from concurrent.futures import Future, ProcessPoolExecutor, as_completed
 from concurrent.futures.process import BrokenProcessPool
 from contextlib import contextmanager
 from functools import lru_cache
+from multiprocessing.process import BaseProcess
 from typing import TypeVar
 
 import msgspec
 
 from hoppersim.engine.compiled.fabric import is_compiled
 from hoppersim.errors import HopperSimError, InputError
-from hoppersim.machine.loading import load_machine
+from hoppersim.machine.loading import REFERENCE, load_machine
 from hoppersim.machine.machine import Machine
+from hoppersim.program.cases import Case, build_case
+from hoppersim.result.api import simulate
+from hoppersim.result.sources import sources_hash
 
 Key = TypeVar("Key")
 Task = TypeVar("Task")
@@ -35,12 +39,12 @@ class LostProcessError(HopperSimError):
 class MachineRequest(msgspec.Struct, frozen=True):
     """How to load a machine; travels to the processes instead of it."""
 
-    preset: str
+    preset: str = REFERENCE
     overrides: tuple[str, ...] = ()
     floorplan: str | None = None
 
 
-@lru_cache(maxsize=8)
+@lru_cache(maxsize=32)
 def machine_for(request: MachineRequest) -> Machine:
     """Load the machine of a request; tasks that follow each other often share it.
 
@@ -71,77 +75,126 @@ def require_jobs(jobs: int) -> None:
         raise InputError("--jobs", jobs, "must be at least one process", 1)
 
 
+def load_simulator() -> None:
+    """Load all of the simulator, and only then take the hash of its sources: what a process does first."""
+    simulate(machine_for(MachineRequest("tiny")), build_case(Case("unicast", grid=1, rows=8, iterations=1)))
+    sources_hash()
+
+
 def run_tasks(
     function: Callable[[Task], Found],
     tasks: Mapping[Key, Task],
     jobs: int,
     start: Callable[[], None] | None = None,
 ) -> Iterator[tuple[Key, Found]]:
-    """Run tasks, here or in several processes, and give each result as soon as it is there.
+    """Run tasks, here or in processes that end with the last of them; see `Processes`."""
+    with Processes(jobs, start) as processes:
+        yield from processes.run(function, tasks)
 
-    Where no compiled kernel lies in the cache, the first task compiles it here, once, instead of in every
-    process.
+
+class Processes:
+    """Processes that tasks run in: they start when a task needs them, and stay until `close`.
+
+    They end with this process, however it ends, and do not see an interrupt from the keyboard: it reaches
+    this process, which ends them.
 
     Parameters
     ----------
-    function
-        What to run; a module's function, since processes share it.
-    tasks
-        Its arguments by key.
     jobs
         Processes, at least one; with one, all tasks run in this one.
     start
         Called once in each process of its own before its first task.
-
-    Yields
-    ------
-    tuple
-        Key and result, in the order of completion.
-
-    Raises
-    ------
-    LostProcessError
-        If a process ended by itself.
     """
-    left = dict(tasks)
-    alone = len(left) if jobs == 1 else 0 if is_compiled() else 1
-    for key in list(left)[:alone]:
-        yield key, function(left.pop(key))
-    if left:
-        yield from run_in_processes(function, left, jobs, start)
 
+    def __init__(self, jobs: int, start: Callable[[], None] | None = None) -> None:
+        self._jobs, self._start = jobs, start
+        self._pool: ProcessPoolExecutor | None = None
+        self._started: set[BaseProcess] = set()
+        self._busy = False
 
-def run_in_processes(
-    function: Callable[[Task], Found],
-    tasks: Mapping[Key, Task],
-    jobs: int,
-    start: Callable[[], None] | None = None,
-) -> Iterator[tuple[Key, Found]]:
-    """Run tasks in processes of their own; see `run_tasks`.
+    def __enter__(self) -> Processes:
+        return self
 
-    Processes end with this one, however it ends, and do not see an interrupt from the keyboard: it reaches
-    this process, which ends them.
-    """
-    # Forking a process that has started threads (numba's, matplotlib's) is unsafe.
-    context = multiprocessing.get_context("spawn")
-    others = set(multiprocessing.active_children())
-    with ProcessPoolExecutor(min(jobs, len(tasks)), context, _begin, (start,)) as pool:
-        pending: dict[Future[Found], Key] = {}
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def run(
+        self, function: Callable[[Task], Found], tasks: Mapping[Key, Task]
+    ) -> Iterator[tuple[Key, Found]]:
+        """Run tasks, and give each result as soon as it is there.
+
+        Where no compiled kernel lies in the cache, the first task compiles it here, once, instead of in every
+        process.
+
+        Parameters
+        ----------
+        function
+            What to run; a module's function, since processes share it.
+        tasks
+            Its arguments by key.
+
+        Yields
+        ------
+        tuple
+            Key and result, in the order of completion.
+
+        Raises
+        ------
+        LostProcessError
+            If a process ended by itself.
+        """
+        left = dict(tasks)
+        alone = len(left) if self._jobs == 1 else 0 if is_compiled() else 1
+        for key in list(left)[:alone]:
+            yield key, function(left.pop(key))
+        if left:
+            yield from self.run_apart(function, left)
+
+    def run_apart(
+        self, function: Callable[[Task], Found], tasks: Mapping[Key, Task]
+    ) -> Iterator[tuple[Key, Found]]:
+        """Do what `run` does, with no task in this process."""
+        self._busy = True
         try:
-            with _no_interrupt():
-                pending |= {pool.submit(function, task): key for key, task in tasks.items()}
+            pending = self._submit(function, tasks)
             for done in as_completed(list(pending)):
                 yield pending.pop(done), done.result()
+            self._busy = False
         except BrokenProcessPool:
             raise LostProcessError(
                 "a process ended before its point was done: it was ended from outside, ran out of memory, "
-                'or the script that called lacks its guard `if __name__ == "__main__":`'
+                "its sources are being changed, or the script that called lacks its guard "
+                '`if __name__ == "__main__":`'
             ) from None
         finally:
-            if pending:
-                pool.shutdown(wait=False, cancel_futures=True)
-                for process in set(multiprocessing.active_children()) - others:
-                    process.terminate()
+            if self._busy:
+                self.close()
+
+    def _submit(
+        self, function: Callable[[Task], Found], tasks: Mapping[Key, Task]
+    ) -> dict[Future[Found], Key]:
+        """Hand tasks to the processes, and note which processes that starts."""
+        if self._pool is None:
+            # Forking a process that has started threads (numba's, matplotlib's) is unsafe.
+            context = multiprocessing.get_context("spawn")
+            self._pool = ProcessPoolExecutor(self._jobs, context, _begin, (self._start,))
+        others = set(multiprocessing.active_children())
+        with _no_interrupt():
+            pending = {self._pool.submit(function, task): key for key, task in tasks.items()}
+            self._started |= set(multiprocessing.active_children()) - others
+        return pending
+
+    def close(self) -> None:
+        """End the processes; those with tasks under way do not finish them."""
+        if self._pool is None:
+            return
+        self._pool.shutdown(wait=not self._busy, cancel_futures=True)
+        if self._busy:
+            for process in self._started:
+                process.terminate()
+            for process in self._started:
+                process.join()
+        self._pool, self._started, self._busy = None, set(), False
 
 
 def _begin(start: Callable[[], None] | None) -> None:

@@ -7,14 +7,9 @@ change of any of them simulates anew.
 from __future__ import annotations
 
 import json
-import multiprocessing
 import os
-import signal
 import statistics
-from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import Future, ProcessPoolExecutor, as_completed
-from concurrent.futures.process import BrokenProcessPool
-from functools import lru_cache
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
@@ -22,9 +17,8 @@ import msgspec
 from msgspec.structs import replace
 
 from hoppersim.errors import HopperSimError, InputError
-from hoppersim.machine.loading import load_machine
 from hoppersim.machine.machine import Machine
-from hoppersim.program.cases import Case, build_case
+from hoppersim.pool import MachineRequest, Processes, load_simulator, machine_for, require_jobs
 from hoppersim.program.work import Work
 from hoppersim.result.api import simulate_with_stamps
 from hoppersim.result.sources import sources_hash
@@ -33,16 +27,9 @@ from hw_validate.compare_curves import Pace, pace_of
 from hw_validate.counters import METRICS
 
 CACHE_VARIABLE = "HOPPERSIM_CACHE"
-LAYOUT = 3
-"""Raised when `Simulated` changes, so that what was kept in another form is not read."""
+LAYOUT = 4
+"""Raised when `Simulated` or its meaning changes, so that what was kept in another form is not read."""
 OnPoint = Callable[[str], None]
-
-
-class Request(msgspec.Struct, frozen=True):
-    """How to load the machine; travels to the processes instead of it."""
-
-    preset: str = "h200_sxm"
-    settings: tuple[str, ...] = ()
 
 
 class Simulated(msgspec.Struct, frozen=True):
@@ -78,7 +65,7 @@ class Task(NamedTuple):
     """One work to simulate: the point that it belongs to, the machine, and the seed of the launch."""
 
     item: Item
-    request: Request
+    request: MachineRequest
     seed: int = 0
 
     @property
@@ -95,46 +82,29 @@ class Task(NamedTuple):
         return Work(tuple(flows))
 
 
-@lru_cache(maxsize=32)
-def machine_for(request: Request) -> Machine:
-    """Load the machine of a request once in each process."""
-    return load_machine(request.preset, request.settings)
+class Parcel(NamedTuple):
+    """What a process gets to simulate a work; `sources` names the simulator that asks for it."""
+
+    machine: Machine
+    work: Work
+    sources: str
 
 
-class _Worker:
-    """What a process of its own knows."""
-
-    changed = True
-
-
-def start_worker(machine: Machine, sources: str) -> None:
-    """Load all of the simulator before its sources may change."""
-    simulate_one(machine, build_case(Case("unicast", grid=1, rows=8, iterations=2)))
-    _Worker.changed = sources_hash() != sources
-
-
-def _begin(machine: Machine, sources: str) -> None:
-    """Start a worker that leaves Ctrl-C to the process that started it."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
-    start_worker(machine, sources)
-
-
-def simulate_at(machine: Machine, work: Work) -> Simulated:
-    """Simulate one work in a process that `start_worker` began.
+def simulate_parcel(parcel: Parcel) -> Simulated:
+    """Simulate one work.
 
     Raises
     ------
     InputError
-        If the simulator's sources had changed when the process began.
+        If this process has loaded another simulator than the one that asks.
     """
-    if _Worker.changed:
-        raise InputError(
-            "simulator", sources_hash(), "its sources must stay while processes start; run again"
-        )
-    return simulate_one(machine, work)
+    if sources_hash() != parcel.sources:
+        rule = "its sources must stay while processes start; run again"
+        raise InputError("simulator", sources_hash(), rule)
+    return simulate_one(parcel.machine, parcel.work)
 
 
-def state_of(request: Request) -> str:
+def state_of(request: MachineRequest) -> str:
     """Name what decides a simulated time beside the work: machine and sources."""
     return f"{machine_for(request).hash}-{sources_hash()}"
 
@@ -212,19 +182,16 @@ class Bench:
     """
 
     def __init__(self, jobs: int = 1, folder: Path | None = None) -> None:
-        if jobs < 1:
-            raise InputError("--jobs", jobs, "must be at least one process", 1)
-        self._jobs, self._folder = jobs, folder
+        require_jobs(jobs)
+        self._folder = folder
         self._kept: dict[str, Kept] = {}
-        self._pool: ProcessPoolExecutor | None = None
+        self._processes = Processes(jobs, load_simulator)
 
     def __enter__(self) -> Bench:
         return self
 
     def __exit__(self, *_: object) -> None:
-        if self._pool is not None:
-            self._pool.shutdown(wait=False, cancel_futures=True)
-            self._pool = None
+        self._processes.close()
 
     def run(self, tasks: Sequence[Task], on_point: OnPoint | None = None) -> list[Simulated]:
         """Simulate what is not kept yet.
@@ -240,6 +207,13 @@ class Bench:
         -------
         list[Simulated]
             One for each task, in their order.
+
+        Raises
+        ------
+        InputError
+            If the simulator's sources had changed when a process began.
+        LostProcessError
+            If a process ended before its task was done; simulations that were finished are kept.
         """
         report = on_point or (lambda label: None)
         todo: dict[tuple[str, str], Task] = {}
@@ -249,7 +223,11 @@ class Bench:
                 todo[place] = task
             else:
                 report(task.item.label)
-        for place, found in self._simulated(todo):
+        parcels = {
+            place: Parcel(machine_for(task.request), task.work, sources_hash())
+            for place, task in todo.items()
+        }
+        for place, found in self._processes.run(simulate_parcel, parcels):
             self._kept_for(place[0]).add(place[1], found)
             report(todo[place].item.label)
         return [self._kept_for(state_of(task.request)).known[task.key] for task in tasks]
@@ -258,36 +236,3 @@ class Bench:
         if state not in self._kept:
             self._kept[state] = Kept(state, self._folder)
         return self._kept[state]
-
-    def _simulated(self, todo: dict[tuple[str, str], Task]) -> Iterator[tuple[tuple[str, str], Simulated]]:
-        """Simulate tasks as they come; the first of a bench here, so that a first use compiles once."""
-        places = list(todo)
-        alone = len(places) if self._jobs == 1 else int(self._pool is None)
-        for place in places[:alone]:
-            task = todo[place]
-            yield place, simulate_one(machine_for(task.request), task.work)
-        if places[alone:]:
-            yield from self._in_processes({place: todo[place] for place in places[alone:]})
-
-    def _in_processes(self, todo: dict[tuple[str, str], Task]) -> Iterator[tuple[tuple[str, str], Simulated]]:
-        tasks = list(todo.values())
-        if self._pool is None:
-            # Forking a process that has started threads (numba's) is unsafe.
-            context = multiprocessing.get_context("spawn")
-            begin = (machine_for(tasks[0].request), sources_hash())
-            self._pool = ProcessPoolExecutor(min(self._jobs, len(tasks)), context, _begin, begin)
-        under_way: dict[Future[Simulated], tuple[str, str]] = {
-            self._pool.submit(simulate_at, machine_for(task.request), task.work): place
-            for place, task in todo.items()
-        }
-        try:
-            for done in as_completed(under_way):
-                yield under_way[done], done.result()
-        except BrokenProcessPool as error:
-            rule = (
-                "processes ended before they were done: too little memory, or its sources are being changed"
-            )
-            raise InputError("simulator", sources_hash(), rule) from error
-        except BaseException:
-            self._pool.shutdown(wait=False, cancel_futures=True)
-            raise

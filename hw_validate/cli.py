@@ -155,7 +155,10 @@ def compare(
     ] = None,
     write: Annotated[bool, typer.Option("--write", help="Keep the scores in the shipped dataset.")] = False,
     readme: Annotated[
-        Path | None, typer.Option("--readme", metavar="FILE", help="Rewrite its table from the kept scores.")
+        list[Path] | None,
+        typer.Option(
+            "--readme", metavar="FILE", help="Rewrite its generated blocks from the kept scores; repeatable."
+        ),
     ] = None,
     csv: Annotated[Path | None, typer.Option("--csv", metavar="FILE", help="Write a line a point.")] = None,
     figures: Annotated[
@@ -174,30 +177,32 @@ def compare(
 
       python -m hw_validate compare --ablations 100 --figures figures
 
-      python -m hw_validate compare --write --seeds 8 --readme README.md
+      python -m hw_validate compare --write --seeds 8 --readme README.md --readme docs/deviations.md
+
+      python -m hw_validate compare --ablations 40 --write --readme docs/calibration.md
 
       python -m hw_validate compare measured.jsonl --tolerance 0.1
 
       python -m hw_validate compare my_times.csv
     """
-    from hw_validate.bench import Request
-    from hw_validate.compare_command import Wanted, compare_dataset, compare_file, rewrite_readme
+    from hoppersim.pool import MachineRequest
+    from hw_validate.compare_command import Wanted, compare_dataset, compare_file, rewrite_files
 
-    request = Request(preset, tuple(settings or ()))
-    if readme is not None and not write and measured is None:
-        rewrite_readme(readme)
+    request = MachineRequest(preset, tuple(settings or ()))
+    if readme and not write and measured is None:
+        rewrite_files(readme)
         return
     if tolerance is not None and not tolerance >= 0:
         raise InputError("--tolerance", tolerance, "must be a share of at least 0", 0.1)
     wanted = Wanted(request, jobs, seeds, ablations, csv, figures, json, tolerance)
     if measured is not None:
-        if write or readme is not None:
+        if write or readme:
             raise InputError("--write", str(measured), "only the shipped dataset has scores to keep")
         compare_file(wanted, measured, plan or bundle_beside(measured) / "plan.json", only)
         return
     compare_dataset(wanted, points, only, run_name, write=write)
-    if readme is not None:
-        rewrite_readme(readme)
+    if readme:
+        rewrite_files(readme)
 
 
 @app.command()
@@ -246,7 +251,7 @@ def calibrate(
 
       python -m hw_validate calibrate --floorplan-only probe.jsonl --write my_part.floorplan.toml
     """
-    from hw_validate.bench import Request
+    from hoppersim.pool import MachineRequest
     from hw_validate.fit import command
 
     if list_steps:
@@ -254,7 +259,9 @@ def calibrate(
     elif floorplan_only is not None:
         command.make_floorplan(floorplan_only, run_name, write)
     else:
-        wanted = command.Wanted(Request(preset, tuple(settings or ())), dataset, tuple(only or ()), jobs)
+        wanted = command.Wanted(
+            MachineRequest(preset, tuple(settings or ())), dataset, tuple(only or ()), jobs
+        )
         command.calibrate(wanted, write, json=json)
 
 

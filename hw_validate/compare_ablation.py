@@ -11,9 +11,11 @@ from fnmatch import fnmatchcase
 from typing import NamedTuple
 
 from hoppersim.machine.machine import Machine
-from hw_validate.bench import Bench, OnPoint, Request, machine_for
+from hoppersim.pool import MachineRequest, machine_for
+from hw_validate.bench import Bench, OnPoint
 from hw_validate.compare import Item, Pair
 from hw_validate.compare_run import pair_items
+from hw_validate.compare_targets import COMPLETE
 
 
 class Ablation(NamedTuple):
@@ -46,10 +48,6 @@ ABLATIONS = (
 )  # fmt: skip
 
 
-COMPLETE = "complete"
-"""Name under which the whole machine stands among the ablations."""
-
-
 class Ablated(NamedTuple):
     """Pairs by the ablation's name, the whole machine first; ablations the machine has no parameter for."""
 
@@ -70,7 +68,9 @@ def possible(machine: Machine) -> list[Ablation]:
     return [item for item in ABLATIONS if item.settings(machine)]
 
 
-def ablate(bench: Bench, items: Sequence[Item], request: Request, on_point: OnPoint | None = None) -> Ablated:
+def ablate(
+    bench: Bench, items: Sequence[Item], request: MachineRequest, on_point: OnPoint | None = None
+) -> Ablated:
     """Simulate points with one block after the other taken away; points that then cannot run are left out."""
     machine = machine_for(request)
     chosen = possible(machine)
@@ -78,6 +78,8 @@ def ablate(bench: Bench, items: Sequence[Item], request: Request, on_point: OnPo
     changes |= {item.name: item.settings(machine) for item in chosen}
     found = {}
     for name, change in changes.items():
-        pairs = pair_items(bench, items, Request(request.preset, (*request.settings, *change)), on_point)
+        pairs = pair_items(
+            bench, items, MachineRequest(request.preset, (*request.overrides, *change)), on_point
+        )
         found[name] = [pair for pair in pairs if isinstance(pair, Pair)]
     return Ablated(found, tuple(item.name for item in ABLATIONS if item not in chosen))

@@ -19,15 +19,16 @@ from hoppersim.dataset import (
     per_sm,
 )
 from hoppersim.errors import EXIT_TOLERANCE, InputError
+from hoppersim.pool import MachineRequest, machine_for, usable_cores
 from hoppersim.result.export import write_text
 from hoppersim.result.sources import sources_hash
 from hw_validate import compare_store as store
-from hw_validate.bench import Bench, Request, machine_for
+from hw_validate.bench import Bench
 from hw_validate.compare import Item, Pair, read_rows, read_works, row_items, score
 from hw_validate.compare_ablation import Ablated, ablate, possible, sample
+from hw_validate.compare_blocks import rewrite_blocks
 from hw_validate.compare_csv import read_csv
 from hw_validate.compare_items import curve_items, dataset_items
-from hw_validate.compare_readme import measured_block, replace_block
 from hw_validate.compare_report import progress, show
 from hw_validate.compare_result import Comparison, to_csv, to_json
 from hw_validate.compare_run import add_seeds, pair_items, unsure_places
@@ -53,7 +54,7 @@ class Wanted:
         Largest median error that passes.
     """
 
-    request: Request
+    request: MachineRequest
     jobs: int | None = None
     seeds: int = 1
     ablations: int = 0
@@ -88,7 +89,7 @@ def compare_dataset(wanted: Wanted, selection: str, only: str, run: str, *, writ
     InputError
         If a part of the points, or a changed machine, is to be kept.
     """
-    if write and (only or run or wanted.request.settings):
+    if write and (only or run or wanted.request.overrides):
         raise InputError(
             "--write", "with --only, --run or --set", "only whole selections of the preset are kept"
         )
@@ -111,23 +112,18 @@ def compare_dataset(wanted: Wanted, selection: str, only: str, run: str, *, writ
     _print(wanted, found, _matching(curves, only))
 
 
-def rewrite_readme(path: Path) -> None:
-    """Rewrite the measured table of a README from the dataset and its kept scores."""
-    replace_block(path, measured_block(load_dataset(), error_summary()))
-    typer.echo(f"{path}: measured table rewritten")
+def rewrite_files(paths: Sequence[Path]) -> None:
+    """Rewrite the generated blocks of a README and of docs from the dataset and its kept scores."""
+    dataset, summary = load_dataset(), error_summary()
+    for path in paths:
+        names = rewrite_blocks(path, dataset, summary)
+        typer.echo(f"{path}: rewritten: {', '.join(names)}")
 
 
 def is_checkout(folder: Path) -> bool:
     """Whether a dataset lies in a source checkout, where models are fitted and looks must be logged."""
     root = folder.parents[3]
     return (root / "pyproject.toml").is_file() and os.access(folder, os.W_OK)
-
-
-def cores() -> int:
-    """Give the cores that this process may use."""
-    if hasattr(os, "sched_getaffinity"):
-        return len(os.sched_getaffinity(0))
-    return os.cpu_count() or 1
 
 
 def _matching(items: list[Item], only: str) -> list[Item]:
@@ -137,7 +133,7 @@ def _matching(items: list[Item], only: str) -> list[Item]:
         raise InputError("--only", only, f"must be a regular expression ({error})") from error
 
 
-def _latencies(dataset: Dataset, request: Request, items: Sequence[Item]) -> Scores:
+def _latencies(dataset: Dataset, request: MachineRequest, items: Sequence[Item]) -> Scores:
     """Score latencies between SMs, if the machine's own part was probed: the half of each kind of point."""
     machine = machine_for(request)
     run = part_of(machine, dataset)
@@ -195,4 +191,4 @@ def _draw(wanted: Wanted, found: Comparison, curves: Sequence[Item], folder: Pat
 
 
 def _jobs(wanted: Wanted) -> int:
-    return wanted.jobs if wanted.jobs is not None else cores()
+    return wanted.jobs if wanted.jobs is not None else usable_cores()

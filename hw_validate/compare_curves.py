@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import statistics
 from collections.abc import Mapping, Sequence
-from itertools import pairwise
 
 import msgspec
 
@@ -15,7 +14,10 @@ Stamps = Mapping[str, Sequence[Sequence[float]]]
 
 
 class Pace(msgspec.Struct, frozen=True):
-    """Median time between two issues of a CTA, and median time from issue to end [cycle]."""
+    """Mean time between two issues, median over the CTAs, and median time from issue to end [cycle].
+
+    The mean, since boxes of a full ring are issued in bursts; it gives the rate.
+    """
 
     interval: float
     latency: float
@@ -45,7 +47,8 @@ def _pace(issued: Sequence[Sequence[float]], ended: Sequence[Sequence[float]]) -
     intervals: list[float] = []
     latencies: list[float] = []
     for here, there in zip(issued, ended, strict=False):
-        intervals += [after - before for before, after in pairwise(here)]
+        if len(here) > 1:
+            intervals.append((here[-1] - here[0]) / (len(here) - 1))
         latencies += [end - begin for begin, end in zip(here, there, strict=False)]
     if not intervals or not latencies:
         return None

@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-from pathlib import Path
+from collections.abc import Mapping
 from typing import Any
 
 from hoppersim.dataset import Dataset, ErrorSummary
-from hoppersim.errors import InputError
-from hoppersim.result.export import write_text
+from hw_validate.compare_score import EARLIER_PLANS, KINDS, NEW_PLANS
 from hw_validate.compare_store import CLUSTERS, WAYS, scaling_rows
-from hw_validate.compare_targets import ASIDE, CLOSED_FORM, TARGETS, Seen, beside_names, error_table
+from hw_validate.compare_targets import ASIDE, CLOSED_FORM, TARGETS, Seen, error_table
 
-BEGIN, END = "<!-- BEGIN measured", "<!-- END measured"
 WAY_NAMES = {
     "multicast": "multicast",
     "unicast": "unicast, same tile",
@@ -23,9 +21,6 @@ ABOUT_ERRORS = (
     "5 %; numbers of points in brackets; **bold** misses what is required. Closed form: the larger of the "
     "bound by rates and the time that the operations of the busiest thread add up to."
 )
-
-TIMES = 3
-"""Targets at the head of the table that are about times."""
 
 
 def measured_block(dataset: Dataset, summary: ErrorSummary) -> str:
@@ -75,15 +70,48 @@ def _score_lines(dataset: Dataset, summary: ErrorSummary) -> list[str]:
     )
     if "set aside" not in summary.groups:
         return [about, "Those are not scored yet."]
-    looks = "once" if len(summary.looks) == 1 else f"{len(summary.looks)} times"
+    looks = _times(len(summary.looks))
     return [
         about, "", *_error_lines(summary),
-        f"Compared on {summary.date}; the set-aside score was looked at {looks}.",
+        f"Compared on {summary.date}; the set-aside score was looked at {looks}.", *_new_lines(summary),
     ]  # fmt: skip
 
 
+def _times(count: int) -> str:
+    return "once" if count == 1 else f"{count} times"
+
+
+def _new_lines(summary: ErrorSummary) -> list[str]:
+    """Write the errors of points that were planned for this score alone, by kind, and of the earlier ones."""
+    if NEW_PLANS not in summary.groups:
+        return []
+    rows = {kind: f"{NEW_PLANS}, {kind}" for kind in KINDS}
+    rows |= {"all of these": NEW_PLANS, "points of earlier plans": EARLIER_PLANS}
+    looks = sum(look.new > 0 for look in summary.looks)
+    about = (
+        f"Points planned for this score alone (plans `fresh` and `races`), looked at {_times(looks)}, and "
+        "the others; rarer kinds are promotion, rows off the grid, stores or pushes beside loads, remote "
+        "loads and the like:"
+    )
+    lines = [
+        "", about, "",
+        "| points | number | error of the time: median / p90 | closed form |",
+        "|---|---:|---:|---:|",
+    ]  # fmt: skip
+    for name, group in rows.items():
+        if group in summary.groups:
+            row, other = summary.groups[group], summary.baseline.get(group)
+            figures = [_median_and_p90(row), _median_and_p90(other) if other else "-"]
+            lines.append(f"| {name} | {row['points']:.0f} | " + " | ".join(figures) + " |")
+    return lines
+
+
+def _median_and_p90(row: Mapping[str, float]) -> str:
+    return TARGETS[0].text((row["median"], row["p90"]))
+
+
 def _error_lines(summary: ErrorSummary) -> list[str]:
-    """Write the error table, and what the model's blocks earn on training points."""
+    """Write the error table."""
     whole = {row.target.name: row for row in error_table(summary, ("set aside",))}
     parts = {(row.target.name, row.portion): row for row in error_table(summary, ASIDE)}
     lines = [
@@ -102,7 +130,7 @@ def _error_lines(summary: ErrorSummary) -> list[str]:
         other = row.beside.get(CLOSED_FORM)
         cells.append(target.text(other) if other else "-")
         lines.append("| " + " | ".join((target.name, *limits, *cells)) + " |")
-    return [*lines, "", ABOUT_ERRORS, *_ablation_lines(summary), ""]
+    return [*lines, "", ABOUT_ERRORS, ""]
 
 
 def _seen(row: Seen | None) -> str:
@@ -110,60 +138,3 @@ def _seen(row: Seen | None) -> str:
         return "-"
     text = row.target.text(row.seen)
     return f"{text} ({row.points})" if row.met != "no" else f"**{text}** ({row.points})"
-
-
-def _ablation_lines(summary: ErrorSummary) -> list[str]:
-    """Write what times are off by without one block of the model after the other, on training points."""
-    rows = [row for row in error_table(summary, ("training",)) if row.target in TARGETS[:TIMES]]
-    names = [name for name in beside_names(summary) if name != CLOSED_FORM]
-    if not rows or not names:
-        return []
-    lines = [
-        "",
-        "What each block of the model earns, on a sample of training points:",
-        "",
-        "| model | " + " | ".join(row.target.name for row in rows) + " |",
-        "|---|" + "---:|" * len(rows),
-    ]
-    for name in names:
-        others = [(row.target, row.beside.get(name)) for row in rows]
-        cells = [target.text(other) if other else "-" for target, other in others]
-        lines.append("| " + " | ".join((name, *cells)) + " |")
-    return lines
-
-
-def replace_block(path: Path, block: str) -> None:
-    """Put the block between the marks of a file.
-
-    Raises
-    ------
-    InputError
-        If the file cannot be read or has no marks.
-    """
-    lines, begin, end = _parts(path)
-    text = "\n".join([*lines[: begin + 1], *block.split("\n"), *lines[end:]])
-    write_text(path, text)
-
-
-def present_block(path: Path) -> str:
-    """Give what stands between the marks of a file.
-
-    Raises
-    ------
-    InputError
-        If the file cannot be read or has no marks.
-    """
-    lines, begin, end = _parts(path)
-    return "\n".join(lines[begin + 1 : end])
-
-
-def _parts(path: Path) -> tuple[list[str], int, int]:
-    """Give the lines of a file, and the numbers of those with the marks."""
-    try:
-        lines = path.read_text(encoding="utf-8").split("\n")
-    except OSError as error:
-        raise InputError("--readme", str(path), f"must be a readable file ({error.strerror})") from error
-    places = [next((n for n, line in enumerate(lines) if line.startswith(mark)), -1) for mark in (BEGIN, END)]
-    if not 0 <= places[0] < places[1]:
-        raise InputError("--readme", str(path), f"must have lines that start with {BEGIN} and {END}")
-    return lines, places[0], places[1]

@@ -11,11 +11,11 @@ from typing import TYPE_CHECKING
 from hw_validate import compare_score as scoring
 from hw_validate.bench import OnPoint
 from hw_validate.compare import Pair, score
-from hw_validate.compare_ablation import COMPLETE
+from hw_validate.compare_known import known_deviation
 from hw_validate.compare_races import race_counts, wrong
 from hw_validate.compare_result import Comparison
 from hw_validate.compare_score import Scores
-from hw_validate.compare_targets import CLOSED_FORM, Seen, beside
+from hw_validate.compare_targets import CLOSED_FORM, COMPLETE, Seen, beside
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -39,7 +39,8 @@ def show(screen: Console, found: Comparison) -> None:
     _show_races(screen, found)
     _show_counters(screen, found)
     if len(found.pairs) > FEW:
-        screen.print(_points_table("largest errors", scoring.worst(found.pairs)))
+        portion = " of points set aside" if any(pair.set_aside for pair in found.pairs) else ""
+        screen.print(_points_table(f"largest errors{portion}", found.worst))
     rest = scoring.unstable(found.pairs)
     if rest:
         inside = sum(scoring.inside_range(pair) for pair in rest)
@@ -72,13 +73,20 @@ def _points_table(title: str, pairs: Sequence[Pair]) -> Table:
     from rich.markup import escape
 
     names = ("point", "mode, memory", "measured", "spread", "simulated", "error", "bound", "floor", "limiter",
-             "in flight")  # fmt: skip
+             "in flight", "deviation")  # fmt: skip
     table = _table(escape(title), names)
     for pair in pairs:
         bound = "-" if pair.bound is None else f"{pair.bound:,.0f}"
         figures = (f"{pair.measured:,.0f}", f"{pair.spread:.1%}", f"{pair.simulated:,.0f}")
         limiter = f"{pair.limiter} {pair.share:.0%}" if pair.limiter else ""
-        rest = (f"{pair.error:+.1%}", bound, f"{pair.floor:,.0f}", limiter, f"{pair.in_flight / 1024:.0f} KB")
+        rest = (
+            f"{pair.error:+.1%}",
+            bound,
+            f"{pair.floor:,.0f}",
+            limiter,
+            f"{pair.in_flight / 1024:.0f} KB",
+            known_deviation(pair.tags) or "-",
+        )
         table.add_row(escape(pair.label), f"{pair.mode}, {pair.memory}", *figures, *rest)
     return table
 

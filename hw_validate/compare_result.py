@@ -12,17 +12,14 @@ from typing import Any
 
 from hw_validate import compare_score as scoring
 from hw_validate.compare import Pair, score
-from hw_validate.compare_ablation import COMPLETE
 from hw_validate.compare_counters import counter_scores
+from hw_validate.compare_known import known_deviation
 from hw_validate.compare_races import Race, race_counts, races
 from hw_validate.compare_score import Scores
-from hw_validate.compare_targets import CLOSED_FORM, Seen, beside, error_table
+from hw_validate.compare_targets import CLOSED_FORM, COMPLETE, Seen, beside, error_table, gets_worse
 
 COLUMNS = ("id", "label", "mode", "memory", "set_aside", "measured", "spread", "simulated", "error", "bound",
            "floor", "closed_form_error", "limiter", "share", "in_flight", "stable")  # fmt: skip
-
-EARNED = 0.001
-"""What a figure must get worse by without a block, for the block to have earned its place."""
 
 
 @dataclass(frozen=True)
@@ -102,21 +99,18 @@ class Comparison:
     def unearned(self) -> list[str]:
         """The ablations without which no figure of the table gets worse by `EARNED` or more."""
         names = [name for name in self.ablations if name != COMPLETE]
-        return [name for name in names if not any(_worse(row, name) for row in self.table)]
+        return [name for name in names if not any(gets_worse(row, name) for row in self.table)]
+
+    @property
+    def worst(self) -> list[Pair]:
+        """The ten stable points with the largest errors: of those set aside, if any are."""
+        aside = [pair for pair in self.pairs if pair.set_aside]
+        return scoring.worst(aside or self.pairs)
 
     @property
     def _others(self) -> Iterable[tuple[str, list[Pair]]]:
         yield CLOSED_FORM, scoring.as_closed_form(self.pairs)
         yield from self.ablations.items()
-
-
-def _worse(row: Seen, name: str) -> bool:
-    """Whether a figure of an ablation is worse than that of the whole machine on the same points."""
-    whole, other = row.beside.get(COMPLETE), row.beside.get(name)
-    if whole is None or other is None:
-        return False
-    sign = -1 if row.target.at_least else 1
-    return any(sign * (there - here) >= EARNED for here, there in zip(whole, other, strict=True))
 
 
 def _beside_scores(found: list[Pair]) -> Scores:
@@ -136,7 +130,7 @@ def document(found: Comparison) -> dict[str, Any]:
         "counters": found.counters,
         "impossible ablations": list(found.impossible),
         "unearned ablations": found.unearned,
-        "worst": [pair.label for pair in scoring.worst(found.pairs)],
+        "worst": [worst_row(pair) for pair in found.worst],
         "points": [_row(pair) for pair in found.pairs],
         "unstable": [_range(pair) for pair in scoring.unstable(found.pairs)],
         "failures": found.failures,
@@ -148,6 +142,14 @@ def _seen(row: Seen) -> dict[str, Any]:
     return {
         "figure": target.name, "portion": row.portion, "points": row.points, "seen": row.seen,
         "required": target.required, "aim": target.aim, "met": row.met, "beside": row.beside,
+    }  # fmt: skip
+
+
+def worst_row(pair: Pair) -> dict[str, Any]:
+    """Give what is told of a point whose error is among the largest."""
+    return {
+        "label": pair.label, "measured": pair.measured, "simulated": pair.simulated,
+        "error": round(pair.error, 5), "limiter": pair.limiter, "deviation": known_deviation(pair.tags),
     }  # fmt: skip
 
 

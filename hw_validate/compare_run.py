@@ -6,18 +6,19 @@ from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
+from hoppersim.pool import MachineRequest, machine_for
 from hoppersim.program.operands import constant_value
 from hoppersim.program.operations import BulkCopy, RemoteStore, StAsync, TmaLoad
 from hoppersim.program.walk import walk
 from hoppersim.program.work import Program, Work
 from hoppersim.result.limiter import issue_cycles
-from hw_validate.bench import Bench, OnPoint, Request, Simulated, Task, machine_for
+from hw_validate.bench import Bench, OnPoint, Simulated, Task
 from hw_validate.compare import Item, Pair, Seeded
 from hw_validate.compare_counters import merging_agrees
 
 
 def simulate_items(
-    items: Sequence[Item], request: Request, jobs: int = 1, on_point: OnPoint | None = None,
+    items: Sequence[Item], request: MachineRequest, jobs: int = 1, on_point: OnPoint | None = None,
     folder: Path | None = None,
 ) -> list[Pair | str]:  # fmt: skip
     """Simulate points and pair both times, in the order of the points.
@@ -46,7 +47,7 @@ def simulate_items(
 
 
 def pair_items(
-    bench: Bench, items: Sequence[Item], request: Request, on_point: OnPoint | None = None
+    bench: Bench, items: Sequence[Item], request: MachineRequest, on_point: OnPoint | None = None
 ) -> list[Pair | str]:
     """Do what `simulate_items` does, on a bench."""
     found = bench.run([Task(item, request) for item in items], on_point)
@@ -55,7 +56,7 @@ def pair_items(
 
 
 def add_seeds(
-    bench: Bench, items: Sequence[Item], found: Sequence[Pair | str], request: Request, seeds: int,
+    bench: Bench, items: Sequence[Item], found: Sequence[Pair | str], request: MachineRequest, seeds: int,
     on_point: OnPoint | None = None,
 ) -> list[Pair | str]:  # fmt: skip
     """Simulate under more seeds the points whose repeats differ, and those whose merged share is wrong.

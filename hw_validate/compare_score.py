@@ -17,6 +17,11 @@ BOUND_TILE_BYTES, BOUND_STAGES = 16 * 1024, 4
 TINY_TILE_BYTES = 2 * 1024
 """Bytes of a tile in the L2 up to which, with `BOUND_STAGES` or more, software sets the time."""
 SOFTWARE_KINDS = ("slope", "ping_pong", "issue")
+NEW_PLANS = "set aside: new plans"
+"""Points of `fresh` and `races`, which were planned and measured for the score of a changed model alone."""
+EARLIER_PLANS = "set aside: earlier plans"
+KINDS = ("ordinary loops", "races of multicast against unicast", "rarer kinds")
+"""Kinds of points of the new plans."""
 Scores = dict[str, dict[str, float]]
 
 
@@ -25,6 +30,14 @@ def portions(set_aside: str) -> tuple[str, ...]:
     if not set_aside:
         return ("training",)
     return "set aside", "set aside, random" if set_aside == "random" else "set aside, families"
+
+
+def kind_in_new_plans(pair: Pair) -> str:
+    """Name the kind of a point that is set aside in one of the new plans; "" for any other point."""
+    experiment = pair.tags.get("experiment")
+    if not pair.set_aside or experiment not in ("fresh", "race"):
+        return ""
+    return KINDS[1] if experiment == "race" else KINDS[0] if "case" in pair.tags else KINDS[2]
 
 
 def groups(found: Iterable[Pair]) -> dict[str, list[Pair]]:
@@ -45,6 +58,9 @@ def _groups_of(pair: Pair) -> list[str]:
     names = [*mine, f"{mine[0]}: mode {pair.mode}", f"{mine[0]}: memory {pair.memory}"]
     if pair.set_aside.startswith("family"):
         names.append(f"set aside: {pair.set_aside}")
+    if pair.set_aside:
+        kind = kind_in_new_plans(pair)
+        names += [NEW_PLANS, f"{NEW_PLANS}, {kind}"] if kind else [EARLIER_PLANS]
     if is_hardware_bound(pair):
         names += [f"{portion}, hardware-bound" for portion in mine]
     if is_all_software(pair):

@@ -11,14 +11,16 @@ from typing import Any
 import msgspec
 from msgspec.structs import replace
 
-from hoppersim.dataset import Dataset, ErrorSummary, Look, tables
+from hoppersim.dataset import Dataset, ErrorSummary, Look, WorstPoint, tables
 from hoppersim.program.canonical import work_hash
 from hoppersim.program.case_spec import Case, Mode
 from hoppersim.program.cases import build_case
 from hoppersim.result.export import write_text
 from hw_validate.compare import Pair, relative, score
-from hw_validate.compare_result import Comparison
-from hw_validate.plans.scaling import MIB
+from hw_validate.compare_result import Comparison, worst_row
+from hw_validate.compare_score import kind_in_new_plans
+from hw_validate.compare_targets import CLOSED_FORM
+from hw_validate.plans.parts import MIB
 
 CLUSTERS = (1, 2, 4, 8, 16)
 WAYS: tuple[Mode, ...] = ("multicast", "unicast", "unicast_distinct")
@@ -82,8 +84,9 @@ def summarise(
         The summary so far.
     """
     digest = dataset.manifest.files[tables.POINTS].sha256
+    aside = any(pair.set_aside for pair in found.pairs)
     same = (old.preset, old.preset_hash, old.model_hash, old.points_sha256) == (*key, digest)
-    kept = old if same else ErrorSummary(looks=old.looks)
+    kept = _without_ablations(old, found) if same else ErrorSummary(looks=old.looks)
     simulated = {row["hash"]: row["simulated"] for row in kept.scaling if row["simulated"] is not None}
     per_tile = {work_hash(build_case(case)): case.iterations for case in scaling_cases()}
     simulated = {name: value * per_tile[name] for name, value in simulated.items() if name in per_tile}
@@ -93,7 +96,20 @@ def summarise(
         groups=_merged(kept.groups, found.groups), baseline=_merged(kept.baseline, found.baseline),
         faster={**kept.faster, **found.faster}, counters=_merged(kept.counters, found.counters),
         scaling=scaling_rows(dataset, simulated), looks=kept.looks,
+        worst=[WorstPoint(**worst_row(pair)) for pair in found.worst] if aside else kept.worst,
     )  # fmt: skip
+
+
+def _without_ablations(old: ErrorSummary, found: Comparison) -> ErrorSummary:
+    """Drop the ablations that were kept, if there are new ones: those may be of another sample."""
+    if not found.ablations:
+        return old
+
+    def rest(scores: dict[str, Any]) -> dict[str, Any]:
+        names = (name for name in scores if " / " not in name or name.startswith(CLOSED_FORM))
+        return {name: scores[name] for name in names}
+
+    return replace(old, baseline=rest(old.baseline), faster=rest(old.faster))
 
 
 def _merged(
@@ -110,12 +126,14 @@ def _merged(
 
 def log_look(summary: ErrorSummary, found: Iterable[Pair], key: Key) -> ErrorSummary:
     """Add a look at the set-aside score, unless the same one is the latest entry."""
-    figures = score(pair for pair in found if pair.set_aside and pair.stable)
-    if not figures["points"]:
+    scored = [pair for pair in found if pair.set_aside and pair.stable]
+    figures = score(scored)
+    if not scored:
         return summary
     look = Look(
         date=today(), preset=key[0], preset_hash=key[1], model_hash=key[2], points=int(figures["points"]),
         median=round(figures["median"], 5), p90=round(figures["p90"], 5),
+        new=sum(bool(kind_in_new_plans(pair)) for pair in scored),
     )  # fmt: skip
     latest = summary.looks[-1] if summary.looks else None
     if latest is not None and replace(latest, date=look.date) == look:

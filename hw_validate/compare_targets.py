@@ -7,7 +7,10 @@ from dataclasses import dataclass
 from typing import NamedTuple, Protocol
 
 ASIDE = ("set aside, random", "set aside, families")
-CLOSED_FORM = "closed form"
+CLOSED_FORM, COMPLETE = "closed form", "complete"
+"""What stands beside the simulator: the closed form; the whole machine on the points of the ablations."""
+EARNED = 0.001
+"""What a figure must get worse by without a block, for the block to have earned its place."""
 MET = {2: "aim", 1: "yes", 0: "no"}
 """How a row is marked: the aim is met, only what is required, or not even that."""
 
@@ -167,6 +170,15 @@ def beside_names(scored: Scored) -> list[str]:
     """List what stands beside the simulator: the closed form first, then ablations as they were kept."""
     named = [key.split(" / ")[0] for key in scored.baseline if " / " in key]
     return list(dict.fromkeys((CLOSED_FORM, *named)))
+
+
+def gets_worse(row: Seen, name: str) -> bool:
+    """Whether a figure of an ablation is worse by `EARNED` than that of the whole machine on its points."""
+    whole, other = row.beside.get(COMPLETE), row.beside.get(name)
+    if whole is None or other is None:
+        return False
+    sign = -1 if row.target.at_least else 1
+    return any(sign * (there - here) >= EARNED for here, there in zip(whole, other, strict=True))
 
 
 def _values(target: Target, row: Mapping[str, float] | None) -> tuple[float, ...] | None:

@@ -14,6 +14,7 @@ from hw_validate.compare_result import Comparison
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
+    from matplotlib.ticker import Locator
 
 BAND = 0.10
 """Error whose lines are drawn beside the diagonal."""
@@ -40,7 +41,7 @@ FAMILIES = {
     "SM to SM": ("dsmem push", "dsmem pull"),
 }
 """Panels of the scatter, and the modes in each; all other modes share one more."""
-REST = "probes of latencies and costs"
+REST = "all other kinds"
 UNSTABLE = "repeats differ by more than 5 %"
 CURVE_FAMILIES = {
     "distinct": "distinct tiles from the L2",
@@ -50,8 +51,8 @@ CURVE_FAMILIES = {
     "push": "SM to SM",
 }
 """Titles by what the name of a curve begins with."""
-FEW_DECADES = 25.0
-"""Greatest over least time up to which an axis has ticks between the powers of ten."""
+NARROW, WIDE = 5.0, 150.0
+"""Greatest over least time up to which an axis has even ticks, and ticks between the powers of ten."""
 PLACES = (("hot", "L2, hot tile"), ("sweep", "L2, sweep"), ("one", "L2, one tile"), ("hbm", "HBM"))
 
 
@@ -107,7 +108,7 @@ def _panels(pairs: Iterable[Pair]) -> list[Panel]:
 
 
 def _scatter_panel(axes: Axes, panel: Panel) -> None:
-    from matplotlib.ticker import EngFormatter, LogLocator, NullFormatter
+    from matplotlib.ticker import EngFormatter, NullLocator
 
     pairs = [pair for members in panel.series.values() for pair in members]
     times = [time for pair in pairs for time in (pair.measured, pair.simulated) if time > 0]
@@ -126,11 +127,19 @@ def _scatter_panel(axes: Axes, panel: Panel) -> None:
             )  # fmt: skip
     axes.set(xscale="log", yscale="log", xlim=ends, ylim=ends, title=f"{panel.title} ({len(pairs)})")
     axes.set_aspect("equal")
-    steps = (1, 2, 5) if ends[1] / ends[0] < FEW_DECADES else (1,)
     for axis in (axes.xaxis, axes.yaxis):
-        axis.set_major_locator(LogLocator(subs=steps))
+        axis.set_major_locator(_ticks(ends[1] / ends[0]))
+        axis.set_minor_locator(NullLocator())
         axis.set_major_formatter(EngFormatter(sep=""))
-        axis.set_minor_formatter(NullFormatter())
+
+
+def _ticks(ratio: float) -> Locator:
+    """Give the ticks of an axis of times whose greatest is so many times its least."""
+    from matplotlib.ticker import LogLocator, MaxNLocator
+
+    if ratio < NARROW:
+        return MaxNLocator(4, steps=[1, 2, 5, 10])
+    return LogLocator(subs=(1, 2, 5) if ratio < WIDE else (1,))
 
 
 def _series_looks() -> list[tuple[str, tuple[str, str]]]:
@@ -163,12 +172,13 @@ def curve_figure(pairs: Sequence[Pair], machine: str) -> Figure:
     with _style():
         figure, axes = _grid(len(families))
         for frame, (family, curves) in zip(axes, families.items(), strict=True):
+            frame.margins(y=0.2)  # room for the legend
             for (name, members), look in zip(curves.items(), LOOKS, strict=False):
                 _curve(frame, name, members, look)
             frame.set(title=CURVE_FAMILIES.get(family, family), ylim=(0, None), xlim=(0, None))
             frame.set(xlabel="rate of issue, per SM that issues [B/cycle]", ylabel="issue to end [cycle]")
             frame.legend(loc="upper left")
-        figure.suptitle(f"measured (hollow, dashed) and simulated on {machine} (filled)", color=INK)
+        figure.suptitle(f"hollow, dashed: measured\nfilled: simulated on {machine}", color=INK)
     return figure
 
 
@@ -189,8 +199,8 @@ def _grid(count: int) -> tuple[Figure, list[Axes]]:
 
     columns = min(count, 3)
     rows = -(-count // columns)
-    figure = Figure(figsize=(3.6 * columns + 0.6, 3.6 * rows + 1.2), layout="constrained")
-    figure.get_layout_engine().set(h_pad=0.12, w_pad=0.08)  # type: ignore[union-attr, call-arg]
+    figure = Figure(figsize=(3.6 * columns + 0.6, 3.9 * rows + 1.2), layout="constrained")
+    figure.get_layout_engine().set(h_pad=0.12, w_pad=0.08, hspace=0.03)  # type: ignore[union-attr, call-arg]
     axes = [figure.add_subplot(rows, columns, place + 1) for place in range(count)]
     return figure, axes
 

@@ -13,7 +13,17 @@ from hoppersim.dataset.reader import (
     per_sm,
 )
 from hoppersim.dataset.rebuild import rebuild_work
-from hoppersim.dataset.schema import Counters, Dataset, ErrorSummary, Litmus, Look, Manifest, Point, Run
+from hoppersim.dataset.schema import (
+    Counters,
+    Dataset,
+    ErrorSummary,
+    Litmus,
+    Look,
+    Manifest,
+    Point,
+    Run,
+    WorstPoint,
+)
 from hoppersim.dataset.verify import verify_dataset
 
 __all__ = [
@@ -25,6 +35,7 @@ __all__ = [
     "Manifest",
     "Point",
     "Run",
+    "WorstPoint",
     "dataset_folder",
     "dataset_names",
     "error_summary",

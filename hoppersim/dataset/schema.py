@@ -184,7 +184,10 @@ class Dataset(_Row, frozen=True, kw_only=True):
 
 
 class Look(_Row, frozen=True, kw_only=True):
-    """One look at the set-aside score: date, preset and model seen, stable points scored, median, p90."""
+    """One look at the set-aside score: date, preset and model seen, stable points scored, median, p90.
+
+    `new` says how many of the points are of the plans that were made for this score alone.
+    """
 
     date: str
     preset: str
@@ -193,6 +196,21 @@ class Look(_Row, frozen=True, kw_only=True):
     points: int
     median: float
     p90: float
+    new: int = 0
+
+
+class WorstPoint(_Row, frozen=True, kw_only=True):
+    """A point set aside whose error is among the largest: times [SM cycle], error, and what limits it.
+
+    `deviation` is the number of the known deviation that it falls under; "" where none is known.
+    """
+
+    label: str
+    measured: float
+    simulated: float
+    error: float
+    limiter: str
+    deviation: str = ""
 
 
 class ErrorSummary(_Row, frozen=True, kw_only=True):
@@ -215,6 +233,8 @@ class ErrorSummary(_Row, frozen=True, kw_only=True):
         Scores of counters by name.
     scaling
         The cluster-scaling comparison, one row a point.
+    worst
+        The points set aside with the largest errors, the largest first.
     looks
         Every look at the set-aside score.
     """
@@ -229,4 +249,5 @@ class ErrorSummary(_Row, frozen=True, kw_only=True):
     faster: dict[str, dict[str, int]] = {}
     counters: dict[str, dict[str, float]] = {}
     scaling: list[dict[str, Any]] = []
+    worst: list[WorstPoint] = []
     looks: list[Look] = []

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
-from hw_validate.bench import Request
+from hoppersim.pool import MachineRequest
 from hw_validate.fit.outcome import Context, Outcome, Step
 
 
@@ -24,7 +24,7 @@ class Calibration:
     """
 
     outcomes: tuple[Outcome, ...]
-    request: Request
+    request: MachineRequest
     todo: tuple[str, ...] = ()
 
 
@@ -49,6 +49,6 @@ def calibrate(
             return Calibration(tuple(done), context.request, tuple(item.name for item in steps[number:]))
         done.append(outcome)
         found = [text for estimate in outcome.estimates for text in estimate.settings]
-        request = Request(context.request.preset, (*context.request.settings, *found))
+        request = MachineRequest(context.request.preset, (*context.request.overrides, *found))
         context = replace(context, request=request)
     return Calibration(tuple(done), context.request)

@@ -12,9 +12,9 @@ import typer
 
 from hoppersim.dataset import load_dataset
 from hoppersim.errors import InputError
+from hoppersim.pool import MachineRequest, usable_cores
 from hoppersim.result.export import write_text
-from hw_validate.bench import Bench, OnPoint, Request, cache_folder
-from hw_validate.compare_command import cores
+from hw_validate.bench import Bench, OnPoint, cache_folder
 from hw_validate.fit import report
 from hw_validate.fit.calibration import calibrate as work_out
 from hw_validate.fit.floorplan import floorplan_text, read_probe
@@ -30,7 +30,7 @@ EXIT_INTERRUPTED = 130
 class Wanted:
     """Machine to start from, dataset, steps (none: all), processes (None: one a core)."""
 
-    request: Request
+    request: MachineRequest
     dataset: str = "h200"
     steps: tuple[str, ...] = ()
     jobs: int | None = None
@@ -56,7 +56,7 @@ def calibrate(wanted: Wanted, write: Path | None, *, json: bool = False) -> None
         check_name(write)
     _require_scipy()
     training = Training(load_dataset(wanted.dataset), wanted.dataset)
-    with Bench(wanted.jobs if wanted.jobs is not None else cores()) as bench, _Progress() as progress:
+    with Bench(wanted.jobs if wanted.jobs is not None else usable_cores()) as bench, _Progress() as progress:
         folder = cache_folder().with_name("calibrate")
         context = Context(training, wanted.request, bench, folder, progress.point)
         found = work_out(steps, context, progress.step)

@@ -7,7 +7,8 @@ from pathlib import Path
 from typing import Protocol
 
 from hoppersim.machine.machine import Machine
-from hw_validate.bench import Bench, OnPoint, Request
+from hoppersim.pool import MachineRequest
+from hw_validate.bench import Bench, OnPoint
 from hw_validate.fit.training import Training
 
 
@@ -96,7 +97,7 @@ class Context:
     """
 
     training: Training
-    request: Request
+    request: MachineRequest
     bench: Bench
     folder: Path
     on_point: OnPoint | None = None

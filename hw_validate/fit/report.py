@@ -56,7 +56,7 @@ def document(found: Calibration) -> dict[str, Any]:
     """Give a calibration as plain values; an infinite interval is null."""
     return {
         "preset": found.request.preset,
-        "settings": list(found.request.settings),
+        "settings": list(found.request.overrides),
         "steps": [_step(outcome) for outcome in found.outcomes],
         "todo": list(found.todo),
         "provisional": provisional_left(found),

@@ -15,7 +15,8 @@ import numpy as np
 from hoppersim.dataset import Point
 from hoppersim.errors import InputError
 from hoppersim.machine.machine import Machine
-from hw_validate.bench import Request, Simulated, Task, machine_for
+from hoppersim.pool import MachineRequest, machine_for
+from hw_validate.bench import Simulated, Task
 from hw_validate.compare import Item
 from hw_validate.fit.outcome import Context
 from hw_validate.fit.spread import Vector
@@ -139,7 +140,7 @@ class Residuals:
 
     def _simulated(self, changes: Sequence[Sequence[str]]) -> list[list[Simulated]]:
         base = self.context.request
-        requests = [Request(base.preset, (*base.settings, *change)) for change in changes]
+        requests = [MachineRequest(base.preset, (*base.overrides, *change)) for change in changes]
         tasks = [Task(item, request) for request in requests for item in self.items]
         found = iter(self.context.bench.run(tasks, self.context.on_point))
         return [[next(found) for _ in self.items] for _ in changes]

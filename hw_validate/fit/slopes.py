@@ -16,7 +16,7 @@ import numpy as np
 
 from hoppersim.dataset import Point
 from hoppersim.machine.machine import Machine
-from hw_validate.bench import machine_for
+from hoppersim.pool import machine_for
 from hw_validate.fit.outcome import Context, Estimate, Outcome
 from hw_validate.fit.training import Where, runs_of
 

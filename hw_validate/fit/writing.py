@@ -13,8 +13,8 @@ from hoppersim.errors import InputError
 from hoppersim.machine.describe import configuration_toml
 from hoppersim.machine.machine import Machine
 from hoppersim.machine.provenance import Origin
+from hoppersim.pool import machine_for
 from hoppersim.result.export import require_place, write_text
-from hw_validate.bench import machine_for
 from hw_validate.fit.calibration import Calibration
 from hw_validate.fit.outcome import Estimate, Outcome
 

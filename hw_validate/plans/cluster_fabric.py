@@ -19,16 +19,15 @@ the pushed bytes on one that receives: the way out is shared with requests, the 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Literal
 
 from hoppersim.program.operations import Affine, For, RemoteLoad, RemoteStore, Sync
-from hoppersim.program.work import Buffer, Flow, Launch, Program, Role, SmSet, Work
+from hoppersim.program.work import Launch, Role, SmSet, Work, make_work
 from hw_validate.bundle import Point
+from hw_validate.plans.parts import Bytes, Phases, alone, marked, named, private
 from hw_validate.plans.pushes import Pattern, Push, beside, push_work
-from hw_validate.plans.rings import Phases, Ring, marked, padding, private, ring_work
+from hw_validate.plans.rings import Ring, ring_work
 
 GPC = 1
-Bytes = Literal[4, 8, 16]
 BYTES: tuple[Bytes, ...] = (4, 8, 16)
 LONG: Phases = ((12, False),)
 CLUSTERS = (2, 4, 8, 16)
@@ -49,8 +48,7 @@ def _some(count: int, gpc: int = GPC) -> SmSet:
 
 
 def _point(work: Work, experiment: str, **tags: object) -> Point:
-    name = "_".join(str(value) for value in tags.values())
-    return Point(work, f"fabric_{experiment}_{name}", 5, False, tags={"experiment": experiment, **tags})
+    return named(work, f"fabric_{experiment}", tags, experiment=experiment)
 
 
 def _pairs() -> Iterator[Point]:
@@ -164,8 +162,8 @@ def one_sided(
     operation = RemoteLoad if kind == "load" else RemoteStore
     move = operation("tile", target, ONE_SIDED, width, unroll)
     role = Role(kind, (For(16, (move, Sync("role"))),), warps, "warps", ranks)
-    program = Program(f"remote {kind}", (role,), (Buffer("tile", ONE_SIDED), *padding(ONE_SIDED)))
-    return Work((Flow(program, Launch((), "fill", (cluster, 1, 1), sms)),))
+    launch = Launch((), "fill", (cluster, 1, 1), sms)
+    return make_work(f"remote {kind}", (role,), alone("tile", ONE_SIDED), launch=launch)
 
 
 def _one_sided() -> Iterator[Point]:

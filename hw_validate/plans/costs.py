@@ -22,24 +22,12 @@ from hoppersim.program.operations import (
     TmaLoad,
     Wait,
 )
-from hoppersim.program.work import (
-    Allocation,
-    Barrier,
-    Buffer,
-    Flow,
-    Launch,
-    Program,
-    Role,
-    TensorMap,
-    Width,
-    Work,
-)  # fmt: skip
+from hoppersim.program.work import Barrier, Buffer, Launch, Role, Width, Work, make_work
 from hw_validate.bundle import Point
-from hw_validate.lower import Options
+from hw_validate.plans.parts import NEVER, rows_of, slope_work
 
 TRIPS = 256
 COPIES = (0, 4, 8)
-NEVER = 2**20 - 1
 WIDTHS: tuple[Width, ...] = ("lane", "warp", "warps")
 
 
@@ -83,9 +71,8 @@ def _slopes() -> Iterator[Point]:
 
 
 def _slope(name: str, operation: Operation, cluster: int, width: Width, warps: int, copies: int) -> Point:
-    body = (Wait("own", 1), Arrive("spare"), *([operation] * copies))
-    role = Role("role", (For(TRIPS, body, 1, "i"),), warps, width)
-    program = Program(f"slope {name}", roles=(role,), barriers=(Barrier("spare", NEVER), Barrier("own", 1)))
+    role = Role("role", (operation,) * copies, warps, width)
+    work = slope_work(f"slope {name}", role, TRIPS, _launch(cluster))
     tags = {
         "kind": "slope",
         "operation": name,
@@ -94,13 +81,15 @@ def _slope(name: str, operation: Operation, cluster: int, width: Width, warps: i
         "copies": copies,
         "trips": TRIPS,
     }
-    return _point(program, cluster, f"slope_{name}_{width}{warps}_{copies}", tags)
+    return _point(work, f"slope_{name}_{width}{warps}_{copies}", tags)
 
 
-def _point(program: Program, cluster: int, label: str, tags: dict[str, object], allocation: int = 0) -> Point:
-    memory = (Allocation("data", allocation),) if allocation else ()
-    launch = Launch(memory, grid=cluster, cluster=(cluster, 1, 1))
-    return Point(Work((Flow(program, launch),)), label, repeats=5, verify=False, options=Options(), tags=tags)
+def _launch(cluster: int) -> Launch:
+    return Launch(grid=cluster, cluster=(cluster, 1, 1))
+
+
+def _point(work: Work, label: str, tags: dict[str, object]) -> Point:
+    return Point(work, label, repeats=5, verify=False, tags=tags)
 
 
 def _round_trips() -> Iterator[Point]:
@@ -122,7 +111,8 @@ def _ping_pong(release: str, form: str, width: str, *, remote: bool) -> Point:
         Role("a", (For(TRIPS, a, 1, "i"),), 1, width, ranks_a),  # type: ignore[arg-type]
         Role("b", (For(TRIPS, b, 1, "i"),), 1, width, ranks_b),  # type: ignore[arg-type]
     )
-    program = Program("ping pong", roles=roles, barriers=(Barrier("ping", 1), Barrier("pong", 1)))
+    barriers, launch = (Barrier("ping", 1), Barrier("pong", 1)), _launch(2 if remote else 1)
+    work = make_work("ping pong", roles, barriers=barriers, launch=launch)
     place = "remote" if remote else "local"
     tags = {
         "kind": "ping_pong",
@@ -132,7 +122,7 @@ def _ping_pong(release: str, form: str, width: str, *, remote: bool) -> Point:
         "width": width,
         "trips": TRIPS,
     }
-    return _point(program, 2 if remote else 1, f"ping_pong_{place}_{release}_{form}_{width}", tags)
+    return _point(work, f"ping_pong_{place}_{release}_{form}_{width}", tags)
 
 
 def _loads() -> Iterator[Point]:
@@ -143,10 +133,9 @@ def _loads() -> Iterator[Point]:
                 load = TmaLoad("tiles", (0, 0), "tile", "spare", mask=mask)
                 body = (Wait("own", 1), *([load] * copies))
                 role = Role("role", (For(64, body, 1, "i"),), 1, width, (0,))  # type: ignore[arg-type]
-                program = Program(
-                    "issue", roles=(role,), buffers=(Buffer("tile", 128),),
-                    barriers=(Barrier("spare", NEVER), Barrier("own", 1)),
-                    maps=(TensorMap("tiles", "data", (64, 8), (64, 1)),),
+                work = make_work(
+                    "issue", (role,), (Buffer("tile", 128),), (Barrier("spare", NEVER), Barrier("own", 1)),
+                    (rows_of("tiles", "data", 8, 1),), _launch(cluster),
                 )  # fmt: skip
                 form = "self" if mask is None else f"multicast{cluster}"
                 tags: dict[str, object] = {
@@ -156,7 +145,7 @@ def _loads() -> Iterator[Point]:
                     "copies": copies,
                     "trips": 64,
                 }
-                yield _point(program, cluster, f"issue_{form}_{width}_{copies}", tags, 1024)
+                yield _point(work, f"issue_{form}_{width}_{copies}", tags)
 
 
 def _latencies() -> Iterator[Point]:
@@ -171,16 +160,10 @@ def latency_point(rows: int, memory: str = "l2") -> Point:
     boxes, ctas = 4, 132
     tile = TmaLoad("tiles", (0, Affine(cluster=boxes * 256, loops={"i": 256})), "tile", "full")
     body = (ExpectTx("full", rows * 128), tile, Stamp("issued"), Wait("full"), Stamp("arrived"))
-    tiles = TensorMap("tiles", "data", (64, ctas * boxes * 256), (64, rows))
-    program = Program(
-        "latency", roles=(Role("role", (For(boxes, body, 1, "i"),)),), buffers=(Buffer("tile", 32768),),
-        barriers=(Barrier("full", 1),), maps=(tiles,),
+    work = make_work(
+        "latency", (Role("role", (For(boxes, body, 1, "i"),)),), (Buffer("tile", 32768),),
+        (Barrier("full", 1),), (rows_of("tiles", "data", ctas * boxes * 256, rows),),
+        Launch(grid=ctas, skew=Affine(cluster=12000), warm=int(memory == "l2")),
     )  # fmt: skip
-    launch = Launch(
-        (Allocation("data", ctas * boxes * 32768),),
-        grid=ctas,
-        skew=Affine(cluster=12000),
-        warm=int(memory == "l2"),
-    )
-    tags = {"kind": "latency", "rows": rows, "memory": memory}
-    return Point(Work((Flow(program, launch),)), f"latency_{rows}_{memory}", 5, False, Options(), tags)
+    tags: dict[str, object] = {"kind": "latency", "rows": rows, "memory": memory}
+    return _point(work, f"latency_{rows}_{memory}", tags)

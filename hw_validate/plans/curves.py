@@ -16,8 +16,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from hw_validate.bundle import Point
+from hw_validate.plans.parts import STEADY, fresh, marked, private
 from hw_validate.plans.pushes import Push, push_work
-from hw_validate.plans.rings import Ring, fresh, marked, private, ring_work
+from hw_validate.plans.rings import Ring, ring_work
 
 ROWS = 128
 PUSHED = 8192
@@ -65,7 +66,6 @@ def _ring(ring: Ring, curve: str) -> Point:
 def _pushes() -> Iterator[Point]:
     for cluster, ctas in ((2, 132), (4, 120)):
         for pace in PACES["push"]:
-            push = Push(cluster, PUSHED, stages=8, rounds=((6, False), (2, True), (4, False)), pace=pace,
-                        grid=ctas)  # fmt: skip
+            push = Push(cluster, PUSHED, stages=8, rounds=STEADY, pace=pace, grid=ctas)
             tags = {"experiment": "curve", "curve": f"push_c{cluster}", "pace": pace, "bytes": PUSHED}
             yield Point(push_work(push), f"curve_push_c{cluster}_{pace}", 5, tags=tags)

@@ -14,11 +14,11 @@ from hoppersim.program.builders import article_multicast, article_unicast, dsmem
 from hoppersim.program.cases import Case, Mode, check_case
 from hoppersim.program.work import SmSet, Work
 from hw_validate.bundle import Point
-from hw_validate.plans.structure import MIB, point
+from hw_validate.plans.parts import MIB, MOST_SHARED
+from hw_validate.plans.structure import point
 
 SEED = 20261130
 CASES = 360
-MOST_SHARED = 200 * 1024
 MODES: tuple[Mode, ...] = ("unicast", "unicast_distinct", "multicast", "multicast_slices")
 COUNTED_SHARE = 0.16
 

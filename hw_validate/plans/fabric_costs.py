@@ -17,7 +17,6 @@ a store takes 178, and 488 with release at cluster scope: the fence, not the net
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Literal
 
 from hoppersim.program.operations import (
     Arrive,
@@ -34,10 +33,10 @@ from hoppersim.program.operations import (
     Sync,
     Wait,
 )  # fmt: skip
-from hoppersim.program.work import Barrier, Buffer, Flow, Launch, Program, Role, Width, Work
+from hoppersim.program.work import Barrier, Buffer, Launch, Role, Width, Work, make_work
 from hw_validate.bundle import Point
+from hw_validate.plans.parts import Bytes, named, slope_work
 
-NEVER = 2**20 - 1
 TRIPS = 32
 STAMPED_TRIPS = 8
 """Only the first 64 times of a stamp are written."""
@@ -45,7 +44,6 @@ BUFFER = 16384
 PING_PONGS = 256
 Team = tuple[Width, int]
 """Width of a role and its warps."""
-Bytes = Literal[4, 8, 16]
 ROLES: tuple[Team, ...] = (("lane", 1), ("warp", 1), ("warps", 4), ("warps", 16))
 RELEASES: tuple[Release, ...] = ("relaxed", "cta", "cluster")
 ASYNCHRONOUS: tuple[tuple[int, Bytes, Team], ...] = (
@@ -65,25 +63,24 @@ def points() -> list[Point]:
     return [*_slopes(), *_reads(), *_meetings(), *_round_trips()]
 
 
-def _point(program: Program, cluster: int, kind: str, **tags: object) -> Point:
-    name = "_".join(str(value) for value in tags.values())
-    work = Work((Flow(program, Launch((), cluster, (cluster, 1, 1))),))
-    return Point(work, f"{kind}_{name}", 5, False, tags={"kind": kind, **tags})
+def _launch(cluster: int) -> Launch:
+    return Launch((), cluster, (cluster, 1, 1))
+
+
+def _point(work: Work, kind: str, **tags: object) -> Point:
+    return named(work, kind, tags, kind=kind)
 
 
 def _slope(name: str, operation: Operation | None, role: Team, copies: int, cluster: int = 2,
            size: int = BUFFER, trips: int = TRIPS) -> Point:  # fmt: skip
-    """Copy an operation into a loop of a wait that passes and an arrival that completes nothing."""
+    """Copy an operation into a loop; its time grows by what each copy costs."""
     width, warps = role
     added = (operation,) * copies if operation is not None else ()
-    body = (Wait("own", 1), Arrive("spare"), *added)
-    ranks = (0,) if cluster > 1 else ()
-    program = Program(
-        f"slope {name}", (Role("role", (For(trips, body),), warps, width, ranks),),
-        (Buffer("tile", size), Buffer("other", size)), (Barrier("spare", NEVER), Barrier("own", 1)),
-    )  # fmt: skip
+    buffers = (Buffer("tile", size), Buffer("other", size))
+    issuer = Role("role", added, warps, width, (0,) if cluster > 1 else ())
+    work = slope_work(f"slope {name}", issuer, trips, _launch(cluster), buffers)
     tags = {"operation": name, "width": width, "warps": warps, "copies": copies, "trips": trips}
-    return _point(program, cluster, "fabric_slope", **tags)
+    return _point(work, "fabric_slope", **tags)
 
 
 def _slopes() -> Iterator[Point]:
@@ -141,13 +138,10 @@ def _meetings() -> Iterator[Point]:
 
 def _meeting(name: str, sync: Sync, role: Team, copies: int) -> Point:
     width, warps = role
-    body: tuple[Operation, ...] = (Wait("own", 1), Arrive("spare"), *((sync,) * copies))
-    program = Program(
-        f"meeting {name}", (Role("role", (For(TRIPS, body),), warps, width),), (),
-        (Barrier("spare", NEVER), Barrier("own", 1)),
-    )  # fmt: skip
+    meeting = Role("role", (sync,) * copies, warps, width)
+    work = slope_work(f"meeting {name}", meeting, TRIPS, _launch(2))
     tags = {"operation": f"sync {name}" if copies else "nothing", "warps": warps, "copies": copies}
-    return _point(program, 2, "meeting", **tags, trips=TRIPS)
+    return _point(work, "meeting", **tags, trips=TRIPS)
 
 
 def _round_trips() -> Iterator[Point]:
@@ -175,7 +169,7 @@ def _pair(
     name: str, first: tuple[Operation, ...], second: tuple[Operation, ...], size: int, role: Team
 ) -> Point:
     width, warps = role
-    program = Program(
+    work = make_work(
         "answer",
         (
             Role("a", (For(PING_PONGS, first),), warps, width, (0,)),
@@ -183,5 +177,6 @@ def _pair(
         ),
         (Buffer("out", BUFFER), Buffer("in", BUFFER)),
         (Barrier("ping", 1), Barrier("pong", 1)),
+        launch=_launch(2),
     )
-    return _point(program, 2, "round_trip", operation=name, bytes=size, width=width, trips=PING_PONGS)
+    return _point(work, "round_trip", operation=name, bytes=size, width=width, trips=PING_PONGS)

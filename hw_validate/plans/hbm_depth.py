@@ -38,13 +38,12 @@ from hoppersim.program.operations import (
     TmaLoad,
     Wait,
 )  # fmt: skip
-from hoppersim.program.work import Allocation, Barrier, Buffer, Flow, SmSet, TensorMap, Work
+from hoppersim.program.work import Allocation, Barrier, Buffer, Flow, SmSet, Work
 from hw_validate.bundle import Point
-from hw_validate.plans.rings import LINE, Phases, Ring, fresh, private, ring_work
+from hw_validate.plans.parts import LINE, MIB, MOST_SHARED, Phases, fresh, named, private, rows_of
+from hw_validate.plans.rings import Ring, ring_work
 
-MIB = 2**20
 PAGE_ROWS = 2 * MIB // LINE
-MOST_SHARED = 200 * 1024
 SMS = (1, 4, 16, 66, 132)
 ROWS = (8, 32, 64, 128, 256)
 STAGES = (1, 2, 4, 8)
@@ -82,8 +81,7 @@ def _ring(place: tuple[Affine, int], sms: int, rows: int, stages: int, phases: P
 
 
 def _point(work: Work, experiment: str, **tags: object) -> Point:
-    name = "_".join(str(value) for value in tags.values())
-    return Point(work, f"{experiment}_{name}", 5, False, tags={"experiment": experiment, **tags})
+    return named(work, experiment, tags, experiment=experiment)
 
 
 def _depths() -> Iterator[Point]:
@@ -238,10 +236,7 @@ def after_sweep(work: Work, tiles: int, pause: Operand) -> Work:
         ),
         buffers=(*program.buffers, Buffer("sink", bytes_swept, 2)),
         barriers=(*program.barriers, Barrier("swept", 1, 2)),
-        maps=(
-            *program.maps,
-            TensorMap("others", "others", (64, ctas * tiles * SWEEP_ROWS), (64, SWEEP_ROWS)),
-        ),
+        maps=(*program.maps, rows_of("others", "others", ctas * tiles * SWEEP_ROWS, SWEEP_ROWS)),
     )
     memory = (*launch.allocations, Allocation("others", ctas * tiles * bytes_swept))
     return Work((Flow(program, replace(launch, allocations=memory)),))

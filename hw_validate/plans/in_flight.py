@@ -12,7 +12,8 @@ from collections.abc import Iterator
 from hoppersim.program.cases import Case, Mode
 from hoppersim.program.work import SmSet
 from hw_validate.bundle import Point
-from hw_validate.plans.structure import MIB, point
+from hw_validate.plans.parts import MIB
+from hw_validate.plans.structure import point
 
 RINGS = ((32, 1), (32, 2), (32, 4), (64, 4), (128, 2), (128, 4), (256, 1), (256, 2), (256, 4))
 WAYS: tuple[tuple[Mode, int], ...] = (

@@ -26,9 +26,9 @@ from hoppersim.program.operations import (
     TmaLoad,
     Wait,
 )  # fmt: skip
-from hoppersim.program.work import Allocation, Barrier, Buffer, Flow, Launch, Program, Role, TensorMap, Work
+from hoppersim.program.work import Barrier, Buffer, Launch, Role, Work, make_work
 from hw_validate.bundle import Point
-from hw_validate.plans.rings import LINE, padding
+from hw_validate.plans.parts import LINE, alone, padding, rows_of
 
 CTAS = 132
 LINES = 30
@@ -70,12 +70,10 @@ def _crossings() -> Iterator[Point]:
             fill = (Wait("full", "free"), ExpectTx("full", TILE_ROWS * LINE), load)
             parts += [*stamps[:1], For(TILES, fill, 4, "i"), For(4, (Wait("full", "free"),), 4, "last")]
             parts += [Compute(60_000)] if not stamps else stamps[1:]
-        program = Program(
-            "crossing", (Role("reader", tuple(parts)),),
-            (Buffer("tile", TILE_ROWS * LINE, 4), *padding(4 * TILE_ROWS * LINE)), (Barrier("full", 1, 4),),
-            (TensorMap("lines", "data", (LINE // 2, rows), (LINE // 2, TILE_ROWS)),),
+        work = make_work(
+            "crossing", (Role("reader", tuple(parts)),), alone("tile", TILE_ROWS * LINE, 4),
+            (Barrier("full", 1, 4),), (rows_of("lines", "data", rows, TILE_ROWS),), Launch((), CTAS, warm=0),
         )  # fmt: skip
-        work = Work((Flow(program, Launch((Allocation("data", rows * LINE),), CTAS, warm=0)),))
         tags = {"experiment": "crossing", "shift": shift, "bytes": own_rows * LINE}
         yield Point(work, f"crossing_{shift}", 7, False, tags=tags)
 
@@ -90,8 +88,7 @@ def _reads(place: Operand, stamps: tuple[str, ...]) -> tuple[Operation, ...]:
 def _work(first: tuple[Operation, ...], place: Operand, rows: int, warm: int) -> Work:
     """Let CTAs take turns at reading lines, after what they do first."""
     body = (*first, Compute(Affine(base=2 * TURN, cluster=TURN)), *_reads(place, ("issued", "arrived")))
-    program = Program(
+    return make_work(
         "latency map", (Role("reader", body),), (Buffer("tile", LINE), *padding(1024)), (Barrier("full", 1),),
-        (TensorMap("lines", "data", (LINE // 2, rows), (LINE // 2, 1)),),
+        (rows_of("lines", "data", rows, 1),), Launch((), CTAS, warm=warm),
     )  # fmt: skip
-    return Work((Flow(program, Launch((Allocation("data", rows * LINE),), CTAS, warm=warm)),))

@@ -9,9 +9,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from hoppersim.program.operations import Affine, Compute, ExpectTx, For, Operation, Sync, TmaLoad, Wait
-from hoppersim.program.work import Allocation, Barrier, Buffer, Flow, Launch, Program, Role, TensorMap, Work
+from hoppersim.program.operations import Affine, Compute, ExpectTx, Operation, Sync, TmaLoad, Wait
+from hoppersim.program.work import Barrier, Buffer, Launch, Role, Work, make_work
 from hw_validate.bundle import Point
+from hw_validate.plans.parts import rounds_of, rows_of
 
 DELAYS = (0, 20, 40, 60, 80, 100, 125, 150, 175, 200, 250, 300, 400, 600, 1000)
 REGION = 16
@@ -43,13 +44,10 @@ def _work(cluster: int, rows: int, delay: int) -> Work:
     bodies[0] += load
     bodies[late] += (Compute(delay), *load) if delay else load
     roles = tuple(
-        Role(f"rank{rank}", (For(16, (For(REGION, body, 1, "tile"),), 1, "round"),), 1, "warp", (rank,))
+        Role(f"rank{rank}", (rounds_of(16, REGION, body),), 1, "warp", (rank,))
         for rank, body in bodies.items()
     )
-    program = Program(
+    return make_work(
         "lrc", roles, (Buffer("tile", rows * 128),), (Barrier("full", 1),),
-        (TensorMap("tiles", "data", (64, REGION * rows), (64, rows)),),
+        (rows_of("tiles", "data", REGION * rows, rows),), Launch((), cluster, (cluster, 1, 1)),
     )  # fmt: skip
-    return Work(
-        (Flow(program, Launch((Allocation("data", REGION * rows * 128),), cluster, (cluster, 1, 1))),)
-    )

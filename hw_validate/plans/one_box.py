@@ -12,8 +12,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from hoppersim.program.operations import Affine, ExpectTx, Fence, For, Operation, Sync, TmaLoad, Wait
-from hoppersim.program.work import Allocation, Barrier, Buffer, Flow, Launch, Program, Role, TensorMap, Work
+from hoppersim.program.work import Barrier, Buffer, Launch, Role, Work, make_work
 from hw_validate.bundle import Point
+from hw_validate.plans.parts import rows_of
 
 TRIPS = 256
 BEFORE: dict[str, tuple[Operation, ...]] = {
@@ -62,8 +63,7 @@ def _work(cluster: int, rows: int, before: tuple[Operation, ...], warps: int, ma
         ]
     if warps > 1:
         roles.append(Role("others", (For(TRIPS, (*before, wait), 1, "tile"),), warps - 1, "warps"))
-    program = Program(
+    return make_work(
         "one box", tuple(roles), (Buffer("tile", rows * 128),), (Barrier("full", 1),),
-        (TensorMap("tiles", "data", (64, 256 * 2), (64, rows)),),
+        (rows_of("tiles", "data", 512, rows),), Launch((), cluster, (cluster, 1, 1)),
     )  # fmt: skip
-    return Work((Flow(program, Launch((Allocation("data", 65536),), cluster, (cluster, 1, 1))),))

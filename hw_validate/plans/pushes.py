@@ -21,7 +21,6 @@ from hoppersim.program.operations import (
     Wait,
 )  # fmt: skip
 from hoppersim.program.work import (
-    Allocation,
     Barrier,
     Buffer,
     Flow,
@@ -29,11 +28,11 @@ from hoppersim.program.work import (
     Program,
     Role,
     SmSet,
-    TensorMap,
     Width,
     Work,
-)  # fmt: skip
-from hw_validate.plans.rings import LINE, Phases, padding, phased, spread_starts
+    make_work,
+)
+from hw_validate.plans.parts import LINE, Bytes, Phases, padding, phased, rows_of, spread_starts
 
 Pattern = Literal["ring", "exchange", "half", "one_way", "across", "fan"]
 MOST_CTAS = 264
@@ -63,7 +62,7 @@ class Push:
     bytes: int = 8192
     copies: int = 1
     pattern: Pattern = "ring"
-    width: Literal[4, 8, 16] | None = None
+    width: Bytes | None = None
     warps: int = 1
     stages: int = 4
     rounds: Phases = ((8, False),)
@@ -116,21 +115,14 @@ def push_work(push: Push, name: str = "push") -> Work:
         roles.append(Role("watcher", seen, ranks=senders))
     rows = size // LINE
     arrivals = push.cluster - 1 if push.pattern == "fan" else 1
-    program = Program(
+    return make_work(
         name,
         tuple(roles),
         (Buffer("outbox", size), Buffer("inbox", size, push.stages), *padding(size * (push.stages + 1))),
         (Barrier("ready", 1), Barrier("landed", 1, push.stages), Barrier("credit", arrivals, push.stages)),
-        (TensorMap("boxes", "outgoing", (64, MOST_CTAS * rows), (64, rows)),) if rows else (),
+        (rows_of("boxes", "outgoing", MOST_CTAS * rows, rows),) if rows else (),
+        Launch((), push.grid, (push.cluster, 1, 1), push.sms, spread_starts(push.pace)),
     )
-    launch = Launch(
-        (Allocation("outgoing", MOST_CTAS * size),) if rows else (),
-        push.grid,
-        (push.cluster, 1, 1),
-        push.sms,
-        spread_starts(push.pace),
-    )
-    return Work((Flow(program, launch),))
 
 
 def _loops(push: Push, body: tuple[Operation, ...]) -> tuple[Operation, ...]:

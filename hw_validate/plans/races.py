@@ -17,13 +17,13 @@ from hoppersim.errors import InputError
 from hoppersim.program.cases import Case, Mode, check_case
 from hoppersim.program.work import SmSet
 from hw_validate.bundle import Point
-from hw_validate.plans.structure import MIB, point
+from hw_validate.plans.parts import MIB, MOST_SHARED
+from hw_validate.plans.structure import point
 
 SEED = 20270301
 RACES, CLOSE = 92, 10
 """Races drawn at random, and those that should be close."""
 VERIFIED_SHARE = 0.25
-MOST_SHARED = 200 * 1024
 ROWS = (8, 16, 24, 32, 48, 64, 96, 128, 192, 256)
 STAGES = (1, 2, 3, 4, 4, 6, 8)
 CLUSTERS = (2, 2, 3, 4, 4, 6, 8, 16)

@@ -17,8 +17,9 @@ from hoppersim.program.operations import Affine, For, Operation, RemoteLoad
 from hoppersim.program.work import Flow, SmSet, Work
 from hw_validate.bundle import Point
 from hw_validate.plans.cluster_fabric import BYTES, one_sided
+from hw_validate.plans.parts import LINE, Phases, fresh, private
 from hw_validate.plans.pushes import Pattern, Push, beside, push_work
-from hw_validate.plans.rings import LINE, Phases, Ring, fresh, private, ring_work
+from hw_validate.plans.rings import Ring, ring_work
 from hw_validate.plans.shapes import BOX_BYTES, Shape, shape_work
 from hw_validate.plans.stores import store_work
 

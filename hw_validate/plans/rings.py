@@ -2,50 +2,30 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from dataclasses import dataclass, field
-from dataclasses import replace as with_fields
-from random import Random
 from typing import Literal
 
-from msgspec.structs import replace
-
-from hoppersim.program.canonical import work_hash
 from hoppersim.program.operations import (
     Affine,
     Arrive,
     Compute,
     ExpectTx,
-    For,
     Operation,
     Stamp,
     TmaLoad,
     Wait,
-)  # fmt: skip
-from hoppersim.program.work import (
-    Allocation,
-    Barrier,
-    Buffer,
-    Flow,
-    Launch,
-    Program,
-    Role,
-    SmSet,
-    TensorMap,
-    Work,
-)  # fmt: skip
-from hw_validate.bundle import Point
-
-LINE = 128
-ALONE_ON_SM = 120 * 1024
-"""Shared memory that leaves room for one CTA on an SM."""
-SEED = 20270125
-ASIDE_SHARE, VERIFIED_SHARE = 0.27, 0.25
-Phases = tuple[tuple[int, bool], ...]
-STEADY: Phases = ((6, False), (2, True), (4, False))
-"""Rounds of a ring: until it runs evenly, then with stamps, then until the other CTAs are done as well."""
-LOOP_CYCLES = 180
-"""About what a producer's loop takes beside the pace, to spread the CTAs evenly over an interval."""
+)
+from hoppersim.program.work import Launch, Role, SmSet, Work, make_work
+from hw_validate.plans.parts import (
+    LINE,
+    STEADY,
+    Phases,
+    alone,
+    phased,
+    ring_barriers,
+    rows_of,
+    spread_starts,
+)
 
 
 @dataclass(frozen=True)
@@ -93,68 +73,15 @@ def ring_work(ring: Ring, name: str = "ring") -> Work:
 
     Stamps: ``issued`` after each load and ``arrived`` after each wait, in the phases that have stamps.
     """
-    tile_bytes = ring.rows * LINE
-    program = Program(
+    cluster, skew = (ring.cluster, 1, 1), spread_starts(ring.pace)
+    return make_work(
         name,
         roles=(*_producers(ring), _consumer(ring)),
-        buffers=(Buffer("tile", tile_bytes, ring.stages), *padding(tile_bytes * ring.stages)),
-        barriers=(
-            Barrier("full", 1, ring.stages),
-            Barrier("free", ring.cluster if ring.mode == "multicast" else 1, ring.stages),
-        ),
-        maps=(TensorMap("tiles", "data", (LINE // 2, ring.total_rows), (LINE // 2, ring.rows)),),
+        buffers=alone("tile", ring.rows * LINE, ring.stages),
+        barriers=ring_barriers(ring.stages, ring.cluster if ring.mode == "multicast" else 1),
+        maps=(rows_of("tiles", "data", ring.total_rows, ring.rows),),
+        launch=Launch((), ring.grid, cluster, ring.sms, skew, warm=ring.warm),
     )
-    launch = Launch(
-        (Allocation("data", ring.total_rows * LINE),),
-        ring.grid,
-        (ring.cluster, 1, 1),
-        ring.sms,
-        spread_starts(ring.pace),
-        warm=ring.warm,
-    )
-    return Work((Flow(program, launch),))
-
-
-def padding(used: int) -> tuple[Buffer, ...]:
-    """Give the buffer that keeps a second CTA off the SM, if `used` bytes do not already."""
-    return () if used >= ALONE_ON_SM else (Buffer("padding", ALONE_ON_SM - used),)
-
-
-def spread_starts(pace: int) -> int | Affine:
-    """Give the start skew that spreads clusters evenly over an interval; none without a pace."""
-    interval = pace + LOOP_CYCLES
-    return Affine(cluster=round(0.618 * interval), wrap=interval) if pace else 0
-
-
-def phased(phases: Phases, stages: int, region: int, body: tuple[Operation, ...]) -> tuple[Operation, ...]:
-    """Repeat a body in phases of rounds; stamps in the body stay in phases with stamps only.
-
-    Row operands continue from phase to phase by the step of their loop ``round``.
-    """
-    loops: list[Operation] = []
-    first = 0
-    for rounds, stamped in phases:
-        here = tuple(_shifted(item, first) for item in body if stamped or not isinstance(item, Stamp))
-        loops.append(For(rounds, (For(region, here, stages, "tile"),), 1, "round"))
-        first += rounds
-    return tuple(loops)
-
-
-def _shifted(operation: Operation, rounds: int) -> Operation:
-    """Let the rows of a load start so many rounds later."""
-    if not isinstance(operation, TmaLoad) or rounds == 0:
-        return operation
-    return replace(
-        operation,
-        coordinates=tuple(
-            part if isinstance(part, int) else _later(part, rounds) for part in operation.coordinates
-        ),
-    )
-
-
-def _later(operand: Affine, rounds: int) -> Affine:
-    base = operand.base + rounds * operand.loops.get("round", 0)
-    return replace(operand, base=base % operand.wrap if operand.wrap else base)
 
 
 def _producers(ring: Ring) -> tuple[Role, ...]:
@@ -177,28 +104,3 @@ def _consumer(ring: Ring) -> Role:
     to = 1 if ring.mode == "multicast" and ring.cluster > 1 else None
     body = (Wait("full"), Stamp("arrived"), Arrive("free", to=to))
     return Role("consumer", phased(ring.phases, ring.stages, ring.region, body))
-
-
-def private(ctas: int, rows: int, region: int = 8) -> tuple[Affine, int]:
-    """Place `region` tiles of its own for each cluster, read again in every round: operand and total rows."""
-    return Affine(cluster=region * rows, loops={"tile": rows}), ctas * region * rows
-
-
-def fresh(ctas: int, rows: int, tiles: int, region: int = 8) -> tuple[Affine, int]:
-    """Place a stretch of `tiles` tiles for each cluster, each read once: operand and total rows."""
-    loops = {"tile": rows, "round": region * rows}
-    return Affine(cluster=tiles * rows, loops=loops), ctas * tiles * rows
-
-
-def marked(points: Iterable[Point], *, verified: bool = True) -> list[Point]:
-    """Set a quarter of the points aside and, if wanted, verify the data of a fifth, by a draw for each.
-
-    The draw depends on the seed and on the work's hash alone, so it stays when points are added.
-    """
-    found = []
-    for point in points:
-        source = Random(f"{SEED} {work_hash(point.work)}")
-        aside, checked = source.random() < ASIDE_SHARE, source.random() < VERIFIED_SHARE
-        tags = {**point.tags, "set_aside": "random" if aside else ""}
-        found.append(with_fields(point, tags=tags, verify=verified and checked))
-    return found

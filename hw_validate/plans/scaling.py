@@ -6,9 +6,9 @@ from collections.abc import Iterator
 
 from hoppersim.program.cases import Case, Mode
 from hw_validate.bundle import Point
+from hw_validate.plans.parts import MIB
 from hw_validate.plans.structure import point
 
-MIB = 2**20
 MODES: tuple[Mode, ...] = ("unicast_distinct", "unicast", "multicast", "multicast_slices")
 
 

@@ -17,20 +17,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from hoppersim.program.operations import Affine, Arrive, ExpectTx, For, Operation, TmaLoad, Wait
-from hoppersim.program.work import (
-    Allocation,
-    Barrier,
-    Buffer,
-    Flow,
-    Launch,
-    Program,
-    Role,
-    TensorMap,
-    Work,
-)  # fmt: skip
+from hoppersim.program.operations import Affine, TmaLoad
+from hoppersim.program.work import Launch, TensorMap, Work
 from hw_validate.bundle import Point
-from hw_validate.plans.rings import marked, padding
+from hw_validate.plans.parts import box_ring, marked
 
 BOX_BYTES = 4096
 TILES = 64
@@ -114,24 +104,11 @@ def shape_work(shape: Shape) -> Work:
         )
         for box in range(shape.boxes)
     )
-    produce: tuple[Operation, ...] = (
-        Wait("free", "free"),
-        ExpectTx("full", shape.boxes * BOX_BYTES),
-        *loads,
-    )
-    roles = tuple(
-        Role(name, (For(rounds, (For(shape.region, body, shape.stages, "tile"),), 1, "round"),))
-        for name, body in (("producer", produce), ("consumer", (Wait("full"), Arrive("free"))))
-    )
     elements = 2
     boxes = TensorMap(
         "boxes", "data", (shape.pitch // elements, shape.ctas * span), (shape.width // elements, shape.rows),
         elements, l2_promotion=shape.promotion,  # type: ignore[arg-type]
     )  # fmt: skip
-    used = shape.boxes * BOX_BYTES * shape.stages
-    program = Program(
-        "shapes", roles, (Buffer("tile", shape.boxes * BOX_BYTES, shape.stages), *padding(used)),
-        (Barrier("full", 1, shape.stages), Barrier("free", 1, shape.stages)), (boxes,),
-    )  # fmt: skip
-    memory = (Allocation("data", shape.ctas * span * shape.pitch),)
-    return Work((Flow(program, Launch(memory, shape.ctas, warm=int(not shape.hbm))),))
+    ring = (shape.boxes * BOX_BYTES, shape.stages, shape.region)
+    launch = Launch((), shape.ctas, warm=int(not shape.hbm))
+    return box_ring("shapes", loads, boxes, ring, ((rounds, False),), launch)

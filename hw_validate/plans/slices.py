@@ -21,21 +21,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from hoppersim.program.operations import Affine, Arrive, ExpectTx, Operation, Stamp, TmaLoad, Wait
-from hoppersim.program.work import (
-    Allocation,
-    Barrier,
-    Buffer,
-    Flow,
-    Launch,
-    Program,
-    Role,
-    SmSet,
-    TensorMap,
-    Work,
-)  # fmt: skip
+from hoppersim.program.operations import Affine, TmaLoad
+from hoppersim.program.work import Launch, SmSet, TensorMap, Work
 from hw_validate.bundle import Point
-from hw_validate.plans.rings import STEADY, padding, phased
+from hw_validate.plans.parts import STEADY, box_ring
 
 KILOBYTE = 1024
 ROW_BYTES, PITCH = 256, 512
@@ -90,33 +79,17 @@ def confined(slices: int, stages: int, sms: SmSet) -> Work:
     """
     box_bytes, total = ROWS * ROW_BYTES, slices * ROWS
     onward = BOXES * ROWS % total
+    loops = {"tile": onward} if onward else {}
     loads = tuple(
         TmaLoad(
             "rows",
-            (
-                0,
-                Affine(
-                    box * ROWS, cluster=STRIDE * ROWS, loops={"tile": onward} if onward else {}, wrap=total
-                ),
-            ),
+            (0, Affine(box * ROWS, cluster=STRIDE * ROWS, loops=loops, wrap=total)),
             "tile",
             "full",
             box * box_bytes,
         )
         for box in range(BOXES)
     )
-    stage_bytes = BOXES * box_bytes
-    produce: tuple[Operation, ...] = (
-        Wait("free", "free"), ExpectTx("full", stage_bytes), *loads, Stamp("issued"),
-    )  # fmt: skip
-    consume: tuple[Operation, ...] = (Wait("full"), Stamp("arrived"), Arrive("free"))
-    roles = tuple(
-        Role(name, phased(STEADY, stages, REGION, body))
-        for name, body in (("producer", produce), ("consumer", consume))
-    )
-    program = Program(
-        "slices", roles, (Buffer("tile", stage_bytes, stages), *padding(stage_bytes * stages)),
-        (Barrier("full", 1, stages), Barrier("free", 1, stages)),
-        (TensorMap("rows", "data", (PITCH // 2, total), (ROW_BYTES // 2, ROWS)),),
-    )  # fmt: skip
-    return Work((Flow(program, Launch((Allocation("data", total * PITCH),), sms=sms)),))
+    rows = TensorMap("rows", "data", (PITCH // 2, total), (ROW_BYTES // 2, ROWS))
+    ring = (BOXES * box_bytes, stages, REGION)
+    return box_ring("slices", loads, rows, ring, STEADY, Launch(sms=sms))

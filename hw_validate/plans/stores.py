@@ -17,32 +17,33 @@ from collections.abc import Iterator
 
 from msgspec.structs import replace
 
-from hoppersim.program.operations import (
-    Affine,
-    Arrive,
-    For,
-    Operation,
-    Stamp,
-    StoreWait,
-    TmaStore,
-    Wait,
-)  # fmt: skip
+from hoppersim.program.operations import Affine, Arrive, Operation, Stamp, StoreWait, TmaStore, Wait
 from hoppersim.program.work import (
     Allocation,
-    Barrier,
     Buffer,
     Flow,
     Launch,
-    Program,
     Role,
     SmSet,
     TensorMap,
     Width,
     Work,
-)  # fmt: skip
+    make_work,
+)
 from hw_validate.bundle import Point
+from hw_validate.plans.parts import (
+    LINE,
+    alone,
+    fresh,
+    marked,
+    named,
+    private,
+    rounds_of,
+    rows_of,
+    slope_work,
+)
 from hw_validate.plans.pushes import beside
-from hw_validate.plans.rings import LINE, Ring, fresh, marked, padding, private, ring_work
+from hw_validate.plans.rings import Ring, ring_work
 
 CTAS = 132
 ROUNDS = 12
@@ -59,8 +60,7 @@ def points() -> list[Point]:
 
 
 def _point(work: Work, experiment: str, **tags: object) -> Point:
-    name = "_".join(str(value) for value in tags.values())
-    return Point(work, f"store_{experiment}_{name}", 5, False, tags={"experiment": experiment, **tags})
+    return named(work, f"store_{experiment}", tags, experiment=experiment)
 
 
 def store_work(
@@ -70,16 +70,15 @@ def store_work(
     place, total = fresh(ctas, rows, REGION * ROUNDS) if fresh_tiles else private(ctas, rows, REGION)
     store = TmaStore("stored", (0, place), "outgoing")
     body: tuple[Operation, ...] = (store, StoreWait(pending, read=True))
-    loop = For(ROUNDS, (For(REGION, body, 1, "tile"),), 1, "round")
-    program = Program(
-        "stores", (Role("writer", (loop, StoreWait(0))),),
-        (Buffer("outgoing", rows * LINE), *padding(rows * LINE)), (),
-        (TensorMap("stored", "results", (LINE // 2, total), (row_bytes // 2, rows)),),
-    )  # fmt: skip
-    launch = Launch(
-        (Allocation("results", total * LINE),), ctas, sms=sms or SmSet(), warm=int(not fresh_tiles)
-    )
-    return Work((Flow(program, launch),))
+    launch = Launch((), ctas, sms=sms or SmSet(), warm=int(not fresh_tiles))
+    stored = TensorMap("stored", "results", (LINE // 2, total), (row_bytes // 2, rows))
+    return _writer("stores", (rounds_of(ROUNDS, REGION, body), StoreWait(0)), stored, launch)
+
+
+def _writer(name: str, body: tuple[Operation, ...], stored: TensorMap, launch: Launch) -> Work:
+    """Write a program of one role that stores boxes of a tensor from its buffer."""
+    size = stored.box[-1] * LINE
+    return make_work(name, (Role("writer", body),), alone("outgoing", size), (), (stored,), launch)
 
 
 def _rates() -> Iterator[Point]:
@@ -130,8 +129,8 @@ def _copying(ring: Ring) -> Work:
     program, launch = flow.program, flow.launch
     store = TmaStore("stored", (0, ring.place), "tile")
     body = (Wait("full"), store, StoreWait(0, read=True), Arrive("free"))
-    loop = For(ROUNDS, (For(ring.region, body, ring.stages, "tile"),), 1, "round")
-    stored = TensorMap("stored", "results", (LINE // 2, ring.total_rows), (LINE // 2, ring.rows))
+    loop = rounds_of(ROUNDS, ring.region, body, ring.stages)
+    stored = rows_of("stored", "results", ring.total_rows, ring.rows)
     program = replace(
         program,
         roles=(program.roles[0], Role("consumer", (loop, StoreWait(0)))),
@@ -150,15 +149,10 @@ def _latencies() -> Iterator[Point]:
                 Stamp("begin"), TmaStore("stored", (0, place), "outgoing"), Stamp("issued"),
                 StoreWait(0, read=True), Stamp("read"), StoreWait(0), Stamp("done"),
             )  # fmt: skip
-            role = Role("writer", (For(1, (For(7, body, 1, "tile"),), 1, "round"),))
-            program = Program(
-                "store latency", (role,), (Buffer("outgoing", rows * LINE), *padding(rows * LINE)), (),
-                (TensorMap("stored", "results", (LINE // 2, total), (LINE // 2, rows)),),
-            )  # fmt: skip
-            memory = (Allocation("results", total * LINE),)
-            launch = Launch(memory, CTAS, skew=Affine(cluster=TURN), warm=warm)
-            memory_name = "l2" if warm else "hbm"
-            yield _point(Work((Flow(program, launch),)), "latency", memory=memory_name, rows=rows)
+            launch = Launch((), CTAS, skew=Affine(cluster=TURN), warm=warm)
+            stored = rows_of("stored", "results", total, rows)
+            work = _writer("store latency", (rounds_of(1, 7, body),), stored, launch)
+            yield _point(work, "latency", memory="l2" if warm else "hbm", rows=rows)
 
 
 def _slopes() -> Iterator[Point]:
@@ -179,12 +173,7 @@ def _slopes() -> Iterator[Point]:
 
 
 def _slope(kind: str, operations: tuple[Operation, ...], width: Width, copies: int) -> Point:
-    body = (Wait("own", 1), Arrive("spare"), *(operations * copies))
-    role = Role("role", (For(64, body, 1, "i"),), 4 if width == "warps" else 1, width)
-    program = Program(
-        f"slope {kind}", (role,), (Buffer("outgoing", LINE),),
-        (Barrier("spare", 2**20 - 1), Barrier("own", 1)),
-        (TensorMap("stored", "results", (LINE // 2, 8), (LINE // 2, 1)),),
-    )  # fmt: skip
-    work = Work((Flow(program, Launch((Allocation("results", 1024),), 1)),))
+    role = Role("role", operations * copies, 4 if width == "warps" else 1, width)
+    buffers, maps = (Buffer("outgoing", LINE),), (rows_of("stored", "results", 8, 1),)
+    work = slope_work(f"slope {kind}", role, 64, Launch((), 1), buffers, maps)
     return _point(work, "slope", operation=kind, width=width, copies=copies, trips=64)

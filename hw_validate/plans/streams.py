@@ -12,21 +12,10 @@ from typing import Any, Literal
 
 from msgspec.structs import replace
 
-from hoppersim.program.operations import Affine, Arrive, ExpectTx, For, Operation, TmaLoad, Wait
-from hoppersim.program.work import (
-    Allocation,
-    Barrier,
-    Buffer,
-    Flow,
-    Launch,
-    Program,
-    Role,
-    SmSet,
-    TensorMap,
-    Work,
-)  # fmt: skip
+from hoppersim.program.operations import Affine, For, Operation, TmaLoad
+from hoppersim.program.work import Flow, Launch, SmSet, Work
 from hw_validate.bundle import Point
-from hw_validate.plans.rings import padding
+from hw_validate.plans.parts import LINE, box_ring, named, rows_of
 
 REGION = 8
 ROUNDS = 16
@@ -58,21 +47,15 @@ def private_stream(stream: Stream) -> Work:
     own = Affine(cluster=step * share, rank=0 if stream.shared else step, loops={"tile": stream.rows})
     count = stream.lines or stream.rows
     load = TmaLoad("tiles", (0, own), "tile", "full")
-    producer: tuple[Operation, ...] = (Wait("free", "free"), ExpectTx("full", count * 128), load)
-    consumer: tuple[Operation, ...] = (Wait("full"), Arrive("free"))
-    roles = tuple(
-        Role(name, (For(stream.rounds, (For(stream.region, body, stream.stages, "tile"),), 1, "round"),))
-        for name, body in (("producer", producer), ("consumer", consumer))
+    return box_ring(
+        "private stream",
+        (load,),
+        rows_of("tiles", "data", stream.readers * step, count),
+        (stream.rows * LINE, stream.stages, stream.region),
+        ((stream.rounds, False),),
+        Launch((), stream.grid, (stream.cluster, 1, 1), stream.sms),
+        landed=count * LINE,
     )
-    held = stream.rows * 128 * stream.stages
-    program = Program(
-        "private stream", roles, (Buffer("tile", stream.rows * 128, stream.stages), *padding(held)),
-        (Barrier("full", 1, stream.stages), Barrier("free", 1, stream.stages)),
-        (TensorMap("tiles", "data", (64, stream.readers * step), (64, count)),),
-    )  # fmt: skip
-    memory = (Allocation("data", stream.readers * step * 128),)
-    launch = Launch(memory, stream.grid, (stream.cluster, 1, 1), stream.sms)
-    return Work((Flow(program, launch),))
 
 
 def points() -> list[Point]:
@@ -81,9 +64,8 @@ def points() -> list[Point]:
 
 
 def _point(work: Work, experiment: str, **tags: Any) -> Point:
-    name = "_".join(str(value) for value in tags.values())
     verify = experiment in ("private_all", "skew")
-    return Point(work, f"{experiment}_{name}", 3, verify, tags={"experiment": experiment, **tags})
+    return named(work, experiment, tags, 3, verify=verify, experiment=experiment)
 
 
 def _neighbours() -> Iterator[Point]:

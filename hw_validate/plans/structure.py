@@ -9,8 +9,8 @@ from hoppersim.program.cases import Case, Mode, build_case
 from hoppersim.program.work import SmSet
 from hw_validate.bundle import Point
 from hw_validate.lower import Options
+from hw_validate.plans.parts import MIB
 
-MIB = 2**20
 FOOTPRINTS = (4, 8, 12, 16, 20, 24, 28, 30, 32, 36, 40, 44, 48, 52, 56, 60, 64, 80, 96, 128)
 """Working sets [MiB]; the L2 has 60 MB."""
 FAN_OUT_MODES: tuple[Mode, ...] = ("multicast", "unicast", "multicast_slices")

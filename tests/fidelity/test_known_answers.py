@@ -24,8 +24,9 @@ from hoppersim.program.cases import Case, Mode, build_case
 from hoppersim.program.work import SmSet, Work
 from hoppersim.result.api import simulate
 from hoppersim.result.schema import Result
+from hw_validate.plans.parts import private
 from hw_validate.plans.pushes import Push, push_work
-from hw_validate.plans.rings import Ring, private, ring_work
+from hw_validate.plans.rings import Ring, ring_work
 
 WITHIN = 0.10
 ONE_GPC = SmSet(gpcs=(1,))

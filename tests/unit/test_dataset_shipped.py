@@ -22,7 +22,7 @@ from hoppersim.dataset import (
 from hoppersim.dataset.tables import pack, points_text, read_points, unpack
 from hoppersim.dataset.verify import private_text
 from hoppersim.errors import EXIT_VIOLATIONS, InputError
-from hw_validate.compare_readme import measured_block, present_block
+from hw_validate.compare_blocks import BLOCKS, present_blocks
 from hw_validate.works import PLANS, planned_works, works_of
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -134,8 +134,10 @@ def test_show_and_verify_work_offline(cli) -> None:
         assert f"hoppersim data {command}" in cli("data", command, "--help").out
 
 
-def test_the_readme_says_what_dataset_and_error_summary_say() -> None:
-    assert present_block(ROOT / "README.md") == measured_block(DATASET, error_summary())
+@pytest.mark.parametrize("path", ["README.md", "docs/calibration.md", "docs/deviations.md"])
+def test_generated_blocks_say_what_dataset_and_error_summary_say(path: str) -> None:
+    for name, text in present_blocks(ROOT / path).items():
+        assert text == BLOCKS[name](DATASET, error_summary())
 
 
 def test_instruction_counts_are_kept_for_the_kernels_of_the_main_run() -> None:

@@ -11,20 +11,21 @@ from msgspec.structs import replace
 import hw_validate.bench as running
 from hoppersim.dataset import ErrorSummary, load_dataset
 from hoppersim.errors import InputError
+from hoppersim.pool import MachineRequest
 from hoppersim.program.cases import Case, build_case
 from hw_validate import compare_score as scoring
 from hw_validate import compare_store as store
-from hw_validate.bench import Kept, Request, Simulated
+from hw_validate.bench import Kept, Simulated
 from hw_validate.cli import main
 from hw_validate.compare import Item, Pair, relative
 from hw_validate.compare_items import dataset_items
 from hw_validate.compare_races import race_counts, races, wrong
-from hw_validate.compare_readme import measured_block, present_block, replace_block
+from hw_validate.compare_readme import measured_block
 from hw_validate.compare_result import Comparison, document, to_csv
 from hw_validate.compare_run import simulate_items
 
 KEY = ("h200_sxm", "machine", "model")
-TINY = Request("tiny")
+TINY = MachineRequest("tiny")
 
 
 def pair(mode: str, measured: float, simulated: float, **changes: Any) -> Pair:
@@ -154,7 +155,7 @@ def test_simulations_are_kept_and_do_not_depend_on_the_processes(tmp_path: Path,
 
 
 def test_a_changed_number_of_the_machine_is_simulated_anew(tmp_path: Path) -> None:
-    changed = Request("tiny", ("lrc.enabled=0",))
+    changed = MachineRequest("tiny", ("lrc.enabled=0",))
     states = {running.state_of(request) for request in (TINY, changed)}
     assert len(states) == 2
     kept = Kept("state", tmp_path)
@@ -171,15 +172,11 @@ def test_a_point_that_cannot_run_gives_its_reason(tmp_path: Path) -> None:
     assert document(Comparison.of("tiny", [found]))["failures"] == [found]
 
 
-def test_a_process_that_began_with_other_sources_refuses(monkeypatch) -> None:
-    work = items()[0].work
-    monkeypatch.setattr(running, "_Worker", type("Fresh", (running._Worker,), {}))
-    machine = running.machine_for(TINY)
-    running.start_worker(machine, "other sources")
+def test_a_process_that_began_with_other_sources_refuses() -> None:
+    asked = running.Parcel(running.machine_for(TINY), items()[0].work, running.sources_hash())
+    assert running.simulate_parcel(asked).cycles
     with pytest.raises(InputError, match="run again"):
-        running.simulate_at(machine, work)
-    running.start_worker(machine, running.sources_hash())
-    assert running.simulate_at(machine, work).cycles
+        running.simulate_parcel(asked._replace(sources="other sources"))
 
 
 def test_selections_of_the_dataset() -> None:
@@ -217,7 +214,7 @@ def test_scores_of_another_model_are_dropped_and_looks_never() -> None:
     assert fresh.looks == old.looks
 
 
-def test_the_table_has_both_times_of_each_point(tmp_path: Path) -> None:
+def test_the_table_has_both_times_of_each_point() -> None:
     dataset = load_dataset()
     rows = store.scaling_rows(dataset, {})
     assert len(rows) >= 25
@@ -225,15 +222,6 @@ def test_the_table_has_both_times_of_each_point(tmp_path: Path) -> None:
     summary = replace(ErrorSummary(), scaling=store.scaling_rows(dataset, simulated))
     block = measured_block(dataset, summary)
     assert "+10.0%" in block
-    readme = tmp_path / "README.md"
-    readme.write_text("a\n<!-- BEGIN measured: x -->\nold\n<!-- END measured -->\nb\n")
-    replace_block(readme, block)
-    assert present_block(readme) == block
-    assert readme.read_text().startswith("a\n<!-- BEGIN measured: x -->\n")
-    assert readme.read_text().endswith("<!-- END measured -->\nb\n")
-    readme.write_text("nothing")
-    with pytest.raises(InputError, match="BEGIN measured"):
-        replace_block(readme, block)
 
 
 def test_csv_has_a_line_for_each_point() -> None:

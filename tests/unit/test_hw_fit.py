@@ -22,8 +22,9 @@ from hoppersim.errors import InputError
 from hoppersim.machine.floorplan import Floorplan, Gpc
 from hoppersim.machine.loading import load_machine
 from hoppersim.machine.machine import Machine
+from hoppersim.pool import MachineRequest, machine_for
 from hoppersim.program.case_spec import Case
-from hw_validate.bench import Bench, OnPoint, Request, Simulated, Task, machine_for
+from hw_validate.bench import Bench, OnPoint, Simulated, Task
 from hw_validate.cli import main
 from hw_validate.fit.calibration import Calibration, calibrate
 from hw_validate.fit.least import LeastSquares, Parameter
@@ -58,7 +59,7 @@ class LinearBench(Bench):
 
 
 def context(training: Training, folder: Path, **changes: Any) -> Context:
-    return replace(Context(training, Request(), LinearBench(), folder), **changes)
+    return replace(Context(training, MachineRequest(), LinearBench(), folder), **changes)
 
 
 @pytest.fixture(scope="module")
@@ -157,7 +158,7 @@ def test_offsets_of_sms_are_recovered() -> None:
 def test_a_pair_table_fits_its_half_better(training: Training, tmp_path: Path) -> None:
     found = calibrate([PairTable()], context(training, tmp_path))
     trips = training.pairs(RUN)
-    before, after = (pair_score(machine_for(item), trips) for item in (Request(), found.request))
+    before, after = (pair_score(machine_for(item), trips) for item in (MachineRequest(), found.request))
     assert after["points"] == before["points"] == len(trips)
     assert after["rms"] == pytest.approx(before["rms"], abs=0.01)  # the preset ships this table
     assert after["rms"] < 1.0
@@ -225,7 +226,7 @@ def test_steps_without_points_or_parameters_say_so(training: Training, tmp_path:
     assert "no parameter xbar.no_such_rate" in unknown.run(context(training, tmp_path)).notes[0]
     empty = replace(PORT, probes=(Probe({"kind": "never"}),))
     assert "too few" in empty.run(context(training, tmp_path)).notes[0]
-    tiny = context(training, tmp_path, request=Request("tiny"))
+    tiny = context(training, tmp_path, request=MachineRequest("tiny"))
     assert PairTable().run(tiny).estimates == ()
 
 
@@ -317,7 +318,7 @@ def test_a_fitted_number_is_no_longer_provisional() -> None:
     stamp = "costs.stamp.issue"
     estimate = Estimate(stamp, (stamp,), 12.0, 10.0, 1.0, "cycle")
     outcome = Outcome("step", (estimate,), "run", ("a", "b"))
-    found = Calibration((outcome,), Request("h200_sxm", estimate.settings))
+    found = Calibration((outcome,), MachineRequest("h200_sxm", estimate.settings))
     assert stamp not in provisional_left(found)
     assert (
         fitted_machine(found).provenance[stamp].origin == "fitted: run, step step of calibrate, 2 points, ± 1"

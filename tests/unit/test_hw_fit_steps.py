@@ -13,7 +13,8 @@ import pytest
 from hoppersim.dataset import load_dataset
 from hoppersim.errors import InputError
 from hoppersim.machine.loading import load_machine
-from hw_validate.bench import Bench, OnPoint, Request, Simulated, Task, machine_for
+from hoppersim.pool import MachineRequest, machine_for
+from hw_validate.bench import Bench, OnPoint, Simulated, Task
 from hw_validate.fit.calibration import Calibration
 from hw_validate.fit.least import LeastSquares
 from hw_validate.fit.outcome import Context
@@ -31,7 +32,7 @@ def training() -> Training:
 
 
 def test_slopes_count_between_the_two_largest_numbers_of_copies(training: Training, tmp_path: Path) -> None:
-    outcome = Slopes().run(Context(training, Request(), Bench(), tmp_path))
+    outcome = Slopes().run(Context(training, MachineRequest(), Bench(), tmp_path))
     found = {item.name: item for item in outcome.estimates}
     points = {
         point.tags["copies"]: point
@@ -90,7 +91,7 @@ class SteppedBench(Bench):
 def test_a_scan_takes_the_best_values_and_says_what_their_neighbours_cost(
     training: Training, tmp_path: Path
 ) -> None:
-    outcome = LANES.run(Context(training, Request(), SteppedBench(), tmp_path))
+    outcome = LANES.run(Context(training, MachineRequest(), SteppedBench(), tmp_path))
     assert [item.value for item in outcome.estimates] == [4, 2]
     assert outcome.estimates[0].settings == ("xbar.cpc_lanes=4",)
     assert math.isnan(outcome.estimates[0].half_width)
@@ -99,12 +100,12 @@ def test_a_scan_takes_the_best_values_and_says_what_their_neighbours_cost(
     assert lanes == "xbar.cpc_lanes: error 0.00% at 4, 18.23% at 2, 33.65% at 8"
     assert lines == "xbar.ingress_lines: error 0.00% at 2, 9.53% at 1"
     assert "xbar.ingress_lines ended at the end" in end
-    found = Calibration((outcome,), Request("h200_sxm", ("xbar.cpc_lanes=4", "xbar.ingress_lines=2")))
+    found = Calibration((outcome,), MachineRequest("h200_sxm", ("xbar.cpc_lanes=4", "xbar.ingress_lines=2")))
     origin = fitted_machine(found).provenance["xbar.cpc_lanes"].origin
     assert origin.endswith("step lanes of calibrate, 6 points, best of the values tried, error 0.0%")
     assert (
         "no_such"
         in replace(LANES, parameters=(Values("xbar.no_such", (1,)),))
-        .run(Context(training, Request(), Bench(), tmp_path))
+        .run(Context(training, MachineRequest(), Bench(), tmp_path))
         .notes[0]
     )

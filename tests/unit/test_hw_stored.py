@@ -9,7 +9,8 @@ from msgspec.structs import replace
 from hoppersim.program.operations import Affine, For, TmaStore
 from hoppersim.program.work import Allocation, Buffer, Flow, Launch, Program, Role, TensorMap
 from hw_validate import records
-from hw_validate.plans.rings import Ring, private
+from hw_validate.plans.parts import private
+from hw_validate.plans.rings import Ring
 from hw_validate.plans.stores import _copying, store_work
 from hw_validate.stored import stored_checks
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import subprocess
 import sys
 import time
@@ -16,7 +15,6 @@ from msgspec.structs import replace
 from hoppersim import run_sweep
 from hoppersim.errors import InternalError
 from hoppersim.machine.loading import load_machine
-from hoppersim.pool import LostProcessError, run_in_processes
 from hoppersim.program.case_spec import Case
 from hoppersim.program.cases import build_case
 from hoppersim.program.files import save_work
@@ -168,8 +166,3 @@ def test_a_result_shows_itself_as_a_table() -> None:
     done = run_sweep(replace(STUDY, axes={PORT: [40, 80]}))
     assert repr(done) == "<SweepResult study: 2 points, 2 ok>"
     assert done._repr_html_().count("<tr>") == 3
-
-
-def test_a_process_that_ends_by_itself_is_an_error_that_says_why() -> None:
-    with pytest.raises(LostProcessError, match="ended before its point was done"):
-        list(run_in_processes(os._exit, {"a": 3}, jobs=1))
