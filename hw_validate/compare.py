@@ -93,6 +93,8 @@ class Pair:
         The same point under other seeds, where it was simulated with several.
     paces
         Interval and latency of its boxes, measured and simulated, where both are known.
+    warm
+        Whether untimed launches go before, so that the L2 may hold what is read.
     """
 
     id: str
@@ -114,6 +116,7 @@ class Pair:
     counted: tuple[dict[str, float], ...] = ()
     seeds: tuple[Seeded, ...] = ()
     paces: tuple[Pace | None, Pace | None] = (None, None)
+    warm: bool = False
 
     @property
     def error(self) -> float:

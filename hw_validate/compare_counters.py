@@ -6,21 +6,25 @@ from collections import defaultdict
 from collections.abc import Iterable, Mapping
 from typing import NamedTuple
 
+from hoppersim.program.cases import DEFAULT_L2_FOOTPRINT
 from hoppersim.units import SECTOR_BYTES
 from hw_validate.compare import Pair, relative, score_of
 from hw_validate.compare_score import Scores, portions
 
 L2_SECTORS, DRAM_BYTES = "lts__t_sectors_srcunit_tex_op_read.sum", "dram__bytes_read.sum"
+L2_MISSES = "lts__t_sectors_srcunit_tex_op_read_lookup_miss.sum"
 DSMEM_BYTES = "l1tex__m_xbar2l1tex_read_bytes_mem_dshared_op_tma_st.sum"
 SELF_BYTES, MULTICAST_BYTES = (
     f"l1tex__m_xbar2l1tex_read_bytes_mem_global_op_tma_ld_dest_{way}.sum" for way in ("self", "multicast")
 )
 """What loads deliver to shared memory."""
-COUNTED = (L2_SECTORS, SELF_BYTES, MULTICAST_BYTES, DSMEM_BYTES, DRAM_BYTES)
+COUNTED = (L2_SECTORS, SELF_BYTES, MULTICAST_BYTES, DSMEM_BYTES, L2_MISSES, DRAM_BYTES)
+FETCHED = {L2_MISSES: SECTOR_BYTES, DRAM_BYTES: 1}
+"""Counters of what the L2 lacked, and the bytes of one count."""
 CLOSE = 0.01
 """Error up to which a counter agrees."""
-DRAM_FLOOR = 0.1
-"""Share of the delivered bytes below which an error of DRAM bytes no longer counts relative to itself."""
+FETCHED_FLOOR = 0.1
+"""Share of the delivered bytes below which an error of fetched bytes no longer counts relative to itself."""
 MERGED_POINTS = 0.10
 """Difference of merged shares up to which they agree."""
 
@@ -35,20 +39,28 @@ class Traffic(NamedTuple):
 def traffic(pair: Pair) -> list[Traffic]:
     """Give the errors of what the program alone decides: reads that can merge are left out.
 
-    The error of DRAM bytes is relative to what was read, or to a tenth of what is delivered where that is
-    more, since an L2-resident run should read none.
+    What the L2 lacked is DRAM bytes where the launch starts from a cold one, and its misses where it starts
+    from a warm one: Nsight Compute saves all memory between the warm launches and the first of its passes,
+    which counts DRAM bytes; the misses are counted in a later pass, which finds the L2 as the pass before
+    left it. The error is relative to what was fetched, or to a tenth of what is delivered where that is
+    more, since an L2-resident run should fetch nothing.
     """
     found = []
     for name in COUNTED:
-        if not _has(pair, name) or (name == L2_SECTORS and merges(pair)):
+        if not _has(pair, name) or name in _left_out(pair):
             continue
         measured, simulated = pair.counters[name], pair.simulated_counters[name]
-        if name == DRAM_BYTES:
-            least = max(measured, DRAM_FLOOR * pair.delivered, 1.0)
+        if name in FETCHED:
+            least = max(measured, FETCHED_FLOOR * pair.delivered / FETCHED[name], 1.0)
             found.append(Traffic(name, (simulated - measured) / least))
         elif measured or simulated:
             found.append(Traffic(name, relative(simulated, measured)))
     return found
+
+
+def _left_out(pair: Pair) -> set[str]:
+    """Name the counters that say nothing about the point."""
+    return {DRAM_BYTES if pair.warm else L2_MISSES} | ({L2_SECTORS} if merges(pair) else set())
 
 
 def _has(pair: Pair, name: str) -> bool:
@@ -57,9 +69,18 @@ def _has(pair: Pair, name: str) -> bool:
 
 def merges(pair: Pair) -> bool:
     """Whether several SMs read the same lines by unicast, so that the coalescer may merge their reads."""
-    case = pair.tags.get("case", {})
+    case, tags = pair.tags.get("case", {}), pair.tags
     shared = case.get("mode") == "unicast" and (case["cluster"] > 1 or case.get("pattern") == "one")
-    return bool(shared or pair.tags.get("experiment") == "lrc_delay" or pair.tags.get("article") == "unicast")
+    by_plan = tags.get("experiment") in ("lrc_delay", "slices") or tags.get("article") == "unicast"
+    return bool(shared or by_plan or _overlaps(pair))
+
+
+def _overlaps(pair: Pair) -> bool:
+    """Whether a unicast sweep goes around its allocation, so that CTAs read what others read before them."""
+    case = pair.tags.get("case", {})
+    if case.get("pattern") != "sweep" or case.get("memory", "l2") == "hbm" or "multi" in case["mode"]:
+        return False
+    return bool(pair.delivered > (case.get("footprint") or DEFAULT_L2_FOOTPRINT))
 
 
 def merged_share(counters: Mapping[str, float]) -> float | None:

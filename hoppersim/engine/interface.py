@@ -8,10 +8,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 LOAD = 0  # global memory to SMEM, one box, to the CTA that asks
-COPY = 1  # SMEM to SMEM of another CTA (bulk copy, asynchronous stores)
+COPY = 1  # SMEM to SMEM of another CTA, by the copy engine
 STORE = 2  # SMEM to global memory
 MULTICAST = 3  # global memory to SMEM, one box, to every CTA of a mask
-KINDS = frozenset({LOAD, COPY, STORE, MULTICAST})
+REMOTE = 4  # the way of a copy, by threads: remote loads and stores; counted apart
+KINDS = frozenset({LOAD, COPY, STORE, MULTICAST, REMOTE})
+BETWEEN_SMS = (COPY, REMOTE)
 
 IN_ENGINE, ON_WAY, IN_LRC, IN_L2, IN_HBM, AT_PORT, IN_LANE, TO_SMEM = range(8)
 """Where a line spends its time inside a fabric, the stages of `Passage.ticks`:

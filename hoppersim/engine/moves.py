@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from hoppersim.engine.interface import COPY, STORE, Destination, Transfer
+from hoppersim.engine.interface import COPY, REMOTE, STORE, Destination, Transfer
 from hoppersim.engine.reach import reach_cta
 from hoppersim.engine.roles import RoleRun, Step, Waiting
 from hoppersim.program import operations as op
@@ -13,7 +13,7 @@ BATCH = 4
 """Loads that the compiler issues before it uses the first of them, however far a loop is unrolled."""
 
 
-def bind_copy(run: RoleRun, operation: op.BulkCopy, before: int = 0) -> Step:
+def bind_copy(run: RoleRun, operation: op.BulkCopy, before: int = 0, kind: int = COPY) -> Step:
     """Turn a copy into a step; `before` are the ticks that its thread has already spent on it."""
     stage = run.stage_of(run.flow.flow.program.barrier(operation.barrier).stages)
     rank, issue = run.value(operation.rank), run.cost(operation, "issue")
@@ -26,7 +26,7 @@ def bind_copy(run: RoleRun, operation: op.BulkCopy, before: int = 0) -> Step:
             receiver = (Destination(target.sm, target.barrier(operation.barrier, stage())),)
             size, number = operation.bytes, follow(receiver)
             run.clockwork.inject(
-                Transfer(run.time, COPY, run.cta.sm, run.order, receiver, 0, size, bytes=size, tile=number)
+                Transfer(run.time, kind, run.cta.sm, run.order, receiver, 0, size, bytes=size, tile=number)
             )
 
     return False, step
@@ -40,7 +40,7 @@ def bind_st_async(run: RoleRun, operation: op.StAsync) -> Step:
     if count > 1:
         first += run.cost(operation, "start")
     rest = (count - 1) * run.cost(operation, "next")
-    _, send = bind_copy(run, copy, first)
+    _, send = bind_copy(run, copy, first, REMOTE)
 
     def step() -> None:
         run.debt += first
@@ -126,7 +126,7 @@ def bind_remote_load(run: RoleRun, operation: op.RemoteLoad) -> Step:
             yield run.settle()
             start = run.time + max(0, way - launch)
             receiver = (Destination(run.cta.sm, group),)
-            clockwork.inject(Transfer(start, COPY, target.sm, run.order, receiver, 0, size, bytes=size))
+            clockwork.inject(Transfer(start, REMOTE, target.sm, run.order, receiver, 0, size, bytes=size))
             run.debt += 2 * way
         yield from run.pay()
         if not clockwork.passed(group, 0):
@@ -169,7 +169,7 @@ def bind_remote_store(run: RoleRun, operation: op.RemoteStore) -> Step:
         clockwork.post(group, run.time, 1, -operation.bytes, run.who)
         receiver = (Destination(target.sm, group),)
         size = operation.bytes
-        clockwork.inject(Transfer(run.time, COPY, run.cta.sm, run.order, receiver, 0, size, bytes=size))
+        clockwork.inject(Transfer(run.time, REMOTE, run.cta.sm, run.order, receiver, 0, size, bytes=size))
         run.waited += max(0, carry - busy)
         run.debt += max(busy, carry)
 

@@ -96,8 +96,8 @@ COUNTER_NAMES = (
     "tma.multicast_lines",  # per SM: of those, with a multicast mask
     "sm.bytes_in_self",  # per SM: bytes received for its own request
     "sm.bytes_in_multicast",  # per SM: bytes received through a multicast
-    "sm.bytes_in_dsmem",  # per SM: bytes received from a peer
-    "sm.bytes_out_dsmem",  # per SM: bytes sent to peers
+    "sm.bytes_in_dsmem",  # per SM: bytes that copies brought from a peer
+    "sm.bytes_out_dsmem",  # per SM: bytes that copies took to peers
     "lrc.requests",  # per slice: line requests that entered the coalescer
     "lrc.sectors_out",  # per slice: sectors that it sent out, a merged line once
     "lrc.sectors_merged",  # per slice: sectors saved by merging unicast reads
@@ -110,6 +110,8 @@ COUNTER_NAMES = (
     "hbm.bytes_read",  # per channel
     "sm.bytes_loaded",  # per SM: bytes of boxes that reached it, which may be fewer than its sectors hold
     "hbm.bytes_written",  # per channel: by stores to lines that the L2 does not hold
+    "sm.bytes_in_remote",  # per SM: bytes that threads loaded from a peer, or a peer's threads stored here
+    "sm.bytes_out_remote",  # per SM: bytes that went out so
     "busy.tma",
     "busy.slice",
     "busy.fabric",

@@ -17,6 +17,7 @@ from hoppersim.blocks.addresses import channel_of, page_draw, slice_in_partition
 from hoppersim.blocks.lrc import may_merge, may_open
 from hoppersim.engine.interface import (
     AT_PORT,
+    BETWEEN_SMS,
     COPY,
     DEFAULT_MEMORY_LINES,
     IN_ENGINE,
@@ -135,7 +136,7 @@ class ReferenceFabric(Memory):
             line = Line(box, number, sectors, data, box.transfer.sm, since=start)
             if queue < t.sms:
                 go_on(self._set_out(line, now))
-            elif box.transfer.kind == COPY:
+            elif box.transfer.kind in BETWEEN_SMS:
                 last = position + 1 == len(box.lines)
                 go_on(max(self._send(line, now), box.start + t.copy_interval if last else 0))
             else:
@@ -169,7 +170,8 @@ class ReferenceFabric(Memory):
         leave = self._serve(port, now, t.copy_service[line.sectors])
         passed = self._serve(t.peer_server + int(t.cpc_of[sm]), leave, t.peer_service[across, line.sectors])
         line.sm = to
-        self._add("sm.bytes_out_dsmem", sm, line.data)
+        name = "sm.bytes_out_dsmem" if line.box.transfer.kind == COPY else "sm.bytes_out_remote"
+        self._add(name, sm, line.data)
         arrival = passed + int(t.pair[sm, to])
         line.spend(AT_PORT, passed)
         line.spend(ON_WAY, arrival)

@@ -5,7 +5,16 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Callable
 
-from hoppersim.engine.interface import COPY, IN_LANE, MULTICAST, ON_WAY, TO_SMEM, LogEntry, Passage
+from hoppersim.engine.interface import (
+    BETWEEN_SMS,
+    COPY,
+    IN_LANE,
+    MULTICAST,
+    ON_WAY,
+    TO_SMEM,
+    LogEntry,
+    Passage,
+)
 from hoppersim.engine.reference_parts import Line
 from hoppersim.engine.reference_places import Places
 from hoppersim.engine.tables import SUBTICKS, Tables
@@ -92,10 +101,12 @@ class Arrivals(Places):
         """The line enters its SM and is written to its shared memory."""
         t, transfer = self.tables, line.box.transfer
         leave = self._serve(t.sm_server + line.sm, now, t.sm_service[line.sectors])
-        if transfer.kind == COPY:
+        if transfer.kind in BETWEEN_SMS:
             self._serve(t.copy_server + line.sm, now, t.acknowledge)
-        self._add("sm.bytes_in_dsmem" if transfer.kind == COPY else "sm.bytes_loaded", line.sm, line.data)
-        if transfer.kind != COPY:
+            name = "sm.bytes_in_dsmem" if transfer.kind == COPY else "sm.bytes_in_remote"
+            self._add(name, line.sm, line.data)
+        else:
+            self._add("sm.bytes_loaded", line.sm, line.data)
             name = "sm.bytes_in_multicast" if transfer.kind == MULTICAST else "sm.bytes_in_self"
             self._add(name, line.sm, line.sectors * SECTOR_BYTES)
         line.spend(IN_LANE, now)

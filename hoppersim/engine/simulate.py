@@ -17,7 +17,15 @@ from hoppersim.engine.clockwork import Clockwork
 from hoppersim.engine.context import Cta, FlowContext
 from hoppersim.engine.findings import Findings
 from hoppersim.engine.guests import Extra, Guest
-from hoppersim.engine.interface import COPY, DEFAULT_MEMORY_LINES, KINDS, LOAD, MULTICAST, STORE, Fabric
+from hoppersim.engine.interface import (
+    BETWEEN_SMS,
+    DEFAULT_MEMORY_LINES,
+    KINDS,
+    LOAD,
+    MULTICAST,
+    STORE,
+    Fabric,
+)
 from hoppersim.engine.launch import FlowRun, cluster_count, place_flow
 from hoppersim.engine.observer import Bind, Observer
 from hoppersim.engine.output import CtaRun, RunOutput
@@ -164,8 +172,8 @@ def _kinds(work: Work) -> frozenset[int]:
     """Give the kinds of transfers that a work may start."""
     used = {type(visit.operation) for flow in work.flows for visit in walk(flow.program)}
     stores = {STORE} if TmaStore in used else set()
-    copies = {COPY} if used & {BulkCopy, RemoteLoad, RemoteStore, StAsync} else set()
-    return frozenset({LOAD, MULTICAST, *stores, *copies})
+    between = BETWEEN_SMS if used & {BulkCopy, RemoteLoad, RemoteStore, StAsync} else ()
+    return frozenset({LOAD, MULTICAST, *stores, *between})
 
 
 def _lay_out(work: Work) -> AddressMap:

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from hoppersim.engine.interface import COPY, STORE
+from hoppersim.engine.interface import BETWEEN_SMS, STORE
 from hoppersim.machine import Machine
 from hoppersim.units import SECTOR_BYTES, SECTORS_PER_LINE, TICKS_PER_CYCLE, to_ticks
 
@@ -145,7 +145,7 @@ def launch_ticks(tables: Tables, kind: int) -> int:
     """Ticks from the end of the issuing instruction to the first line of a transfer."""
     if kind == STORE:
         return tables.store_launch
-    return tables.copy_launch if kind == COPY else tables.launch
+    return tables.copy_launch if kind in BETWEEN_SMS else tables.launch
 
 
 def first_event(tables: Tables, kinds: frozenset[int]) -> int:

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from hoppersim.machine.machine import Machine
     from hoppersim.program.work import Work
 
-_DELIVERED = ("sm.bytes_loaded", "sm.bytes_in_dsmem")
+_DELIVERED = ("sm.bytes_loaded", "sm.bytes_in_dsmem", "sm.bytes_in_remote")
 
 
 def build_result(

@@ -37,8 +37,9 @@ def check_conservation(counters: Counters, branch_behind_port: bool = True) -> N
     _within("sectors looked up in the L2", looked_up, 0, sent_out)
     found = total(counters, "l2.hits") + total(counters, "l2.misses")
     _equal("sectors looked up", looked_up, "hit or missed", found)
-    sent, arrived = total(counters, "sm.bytes_out_dsmem"), total(counters, "sm.bytes_in_dsmem")
-    _equal("bytes sent to peers", sent, "received from peers", arrived)
+    for kind in ("dsmem", "remote"):
+        sent, arrived = total(counters, f"sm.bytes_out_{kind}"), total(counters, f"sm.bytes_in_{kind}")
+        _equal("bytes sent to peers", sent, "received from peers", arrived)
     # A line that several SMs read together passes the port of each of their GPCs once, or once for each SM.
     entered = total(counters, "gpc.bytes_in")
     handed_on = total(counters, "gpc.sectors_delivered") * SECTOR_BYTES

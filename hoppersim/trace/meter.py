@@ -14,7 +14,8 @@ from hoppersim.units import TICKS_PER_CYCLE
 FLOWS = {
     "gpc.bytes_in": "into the GPCs",
     "sm.bytes_loaded": "loaded into shared memory",
-    "sm.bytes_in_dsmem": "into shared memory from peers",
+    "sm.bytes_in_dsmem": "copied into shared memory from peers",
+    "sm.bytes_in_remote": "loaded from peers and stored to them by threads",
     "hbm.bytes_read": "read from HBM",
 }
 """Counters of bytes that a trace shows as rates, and what it calls them."""

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from hoppersim.engine.interface import COPY, LOAD, MULTICAST, STORE
+from hoppersim.engine.interface import BETWEEN_SMS, COPY, LOAD, MULTICAST, REMOTE, STORE
 from hoppersim.program.operations import StAsync
 from hoppersim.trace.meter import Reading
 from hoppersim.trace.replay import History, Receipt
 from hoppersim.trace.timeline import Slice, Timeline, Track
 
-KINDS = {LOAD: "load", COPY: "copy", STORE: "store", MULTICAST: "multicast"}
+KINDS = {LOAD: "load", COPY: "copy", STORE: "store", MULTICAST: "multicast", REMOTE: "remote access"}
 
 
 def draw_links(timeline: Timeline, group: Track, readings: Sequence[Reading]) -> None:
@@ -93,7 +93,7 @@ def _transfer_name(receipt: Receipt) -> str:
 def _transfer_notes(receipts: Sequence[Receipt]) -> dict[str, int | str]:
     transfer = receipts[0].sent.transfer
     notes: dict[str, int | str] = {"bytes": transfer.bytes}
-    if transfer.kind != COPY:
+    if transfer.kind not in BETWEEN_SMS:
         notes["address"] = hex(transfer.address)
     notes["to SMs"] = ", ".join(str(destination.sm) for destination in transfer.destinations)
     if any(receipt.end < 0 for receipt in receipts):

@@ -9,7 +9,17 @@ import pytest
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
-from hoppersim.engine.interface import COPY, LOAD, MULTICAST, STORE, Destination, LogEntry, Passage, Transfer
+from hoppersim.engine.interface import (
+    COPY,
+    LOAD,
+    MULTICAST,
+    REMOTE,
+    STORE,
+    Destination,
+    LogEntry,
+    Passage,
+    Transfer,
+)
 from hoppersim.engine.simulate import make_fabric
 from hoppersim.machine import Machine, floorplan_from_groups, load_machine
 
@@ -47,14 +57,14 @@ def _machine(values: dict[str, float]) -> Machine:
 
 @st.composite
 def traffic(draw: st.DrawFn) -> list[Transfer]:
-    """Boxes, multicasts, copies and stores from a few SMs, many of them at the same tick."""
+    """Boxes, multicasts, copies, remote accesses and stores from a few SMs, many of them at the same tick."""
     transfers = []
     tick = 0
     for number in range(draw(st.integers(1, 14))):
         tick += draw(st.sampled_from([0, 0, 1, 300, 9000]))
         gpc = GPCS[draw(st.integers(0, 1))]
         sm = gpc[draw(st.integers(0, 3))]
-        kind = draw(st.sampled_from([LOAD, LOAD, MULTICAST, MULTICAST, COPY, STORE]))
+        kind = draw(st.sampled_from([LOAD, LOAD, MULTICAST, MULTICAST, COPY, REMOTE, STORE]))
         ranks = draw(st.sets(st.integers(0, 3), min_size=1, max_size=4 if kind == MULTICAST else 1))
         targets = [sm] if kind in (LOAD, STORE) else [gpc[rank] for rank in sorted(ranks)]
         reach = tuple(Destination(target, 100 * number + target) for target in targets)

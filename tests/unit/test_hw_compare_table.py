@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -90,6 +91,31 @@ def test_traffic_leaves_out_what_may_merge() -> None:
     assert scores["training: traffic"]["points"] == 2
     nothing = {counting.DSMEM_BYTES: 0.0}
     assert counting.traffic(counted("multicast", nothing, {counting.DSMEM_BYTES: 0})) == []
+
+
+def test_what_the_l2_lacked_is_its_misses_where_a_launch_starts_warm() -> None:
+    fetched = {counting.L2_MISSES: 0.0, counting.DRAM_BYTES: 4000.0}
+    cold = counted("multicast", fetched, {counting.L2_MISSES: 0, counting.DRAM_BYTES: 0})
+    warm = replace(cold, warm=True)
+    assert counting.traffic(cold) == [(counting.DRAM_BYTES, pytest.approx(-4000 / (0.1 * cold.delivered)))]
+    assert counting.traffic(warm) == [(counting.L2_MISSES, 0.0)]
+    missed = replace(warm, simulated_counters={counting.L2_MISSES: 10})
+    assert counting.traffic(missed)[0].error == pytest.approx(10 * 32 / (0.1 * warm.delivered))
+
+
+@pytest.mark.parametrize(
+    ("case", "may"),
+    [
+        ({"pattern": "sweep", "footprint": 999}, True),
+        ({"pattern": "sweep", "footprint": 1000}, False),
+        ({"pattern": "sweep", "footprint": 999, "memory": "hbm"}, False),
+        ({"pattern": "hot", "footprint": 999}, False),
+        ({"pattern": "sweep", "footprint": 999, "mode": "multicast"}, False),
+    ],
+)
+def test_a_sweep_that_goes_around_may_merge(case: dict[str, object], may: bool) -> None:
+    found = pair("unicast_distinct", 1, 1, case=case)
+    assert counting.merges(replace(found, delivered=1000)) is may
 
 
 def shares(share: float) -> dict[str, float]:

@@ -61,7 +61,16 @@ def test_balanced_counters_are_accepted(balanced: Counters) -> None:
 
 
 @pytest.mark.parametrize(
-    "name", ["tma.lines", "lrc.sectors_out", "l2.hits", "gpc.bytes_in", "sm.bytes_out_dsmem", "l2.sectors"]
+    "name",
+    [
+        "tma.lines",
+        "lrc.sectors_out",
+        "l2.hits",
+        "gpc.bytes_in",
+        "l2.sectors",
+        "sm.bytes_out_dsmem",
+        "sm.bytes_in_remote",
+    ],
 )
 def test_one_lost_item_is_an_internal_error(balanced: Counters, name: str) -> None:
     balanced[name] = balanced[name] + np.eye(1, len(balanced[name]), dtype=np.int64)[0]

@@ -6,7 +6,7 @@ from hoppersim.engine.compiled import columns as c
 from hoppersim.engine.compiled.calendar import drop_packet, schedule, serve, take_packet, whole_tick
 from hoppersim.engine.compiled.inlined import inlined
 from hoppersim.engine.compiled.passages import tell_stages
-from hoppersim.engine.interface import COPY, MULTICAST
+from hoppersim.engine.interface import BETWEEN_SMS, COPY, MULTICAST
 from hoppersim.units import SECTOR_BYTES, SECTORS_PER_LINE
 
 
@@ -49,10 +49,11 @@ def enter(t, s, p, now):
     r = packet.record
     leave = serve(s, t.sm_server + sm, now, t.sm_service[packet.sectors])
     kind = s.records[r, c.R_KIND]
-    if kind == COPY:
+    if kind in BETWEEN_SMS:
         serve(s, t.copy_server + sm, now, t.acknowledge)
-    s.count[c.N_DSMEM_IN if kind == COPY else c.N_LOADED, sm] += packet.data
-    if kind != COPY:
+        s.count[c.N_DSMEM_IN if kind == COPY else c.N_REMOTE_IN, sm] += packet.data
+    else:
+        s.count[c.N_LOADED, sm] += packet.data
         s.count[c.N_MULTICAST_BYTES if kind == MULTICAST else c.N_SELF, sm] += packet.sectors * SECTOR_BYTES
     deliver(t, s, p, packet.piece, now, leave + t.completion)
     drop_packet(s, p)

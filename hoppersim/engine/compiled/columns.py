@@ -62,6 +62,6 @@ SCALARS = 11
 # counters: row numbers of `count`, in the order of `hoppersim.engine.output.COUNTER_NAMES`
 (N_LINES, N_MULTICAST, N_SELF, N_MULTICAST_BYTES, N_DSMEM_IN, N_DSMEM_OUT, N_LRC, N_LRC_OUT, N_LRC_MERGED,
  N_GPC, N_DELIVERED, N_SECTORS, N_HITS, N_MISSES, N_FABRIC, N_HBM, N_LOADED,
- N_HBM_WRITTEN) = range(18)  # fmt: skip
-COUNTERS = 18
+ N_HBM_WRITTEN, N_REMOTE_IN, N_REMOTE_OUT) = range(20)  # fmt: skip
+COUNTERS = 20
 N_HELD = COUNTERS  # subticks for which ports have held up the exit of a slice; no counter that is told

@@ -22,7 +22,7 @@ from hoppersim.engine.compiled.calendar import (
 from hoppersim.engine.compiled.inlined import inlined
 from hoppersim.engine.compiled.misses import home_slice
 from hoppersim.engine.compiled.passages import note_arrival, note_copy
-from hoppersim.engine.interface import COPY
+from hoppersim.engine.interface import COPY, STORE
 from hoppersim.units import LINE_BYTES, SECTORS_PER_LINE
 
 
@@ -34,13 +34,14 @@ def send(t, s, engine, now):
     p = take_packet(s)
     last = walk(s, r, p)
     packet = s.packets[p]
-    if s.records[r, c.R_KIND] == COPY:
+    kind = s.records[r, c.R_KIND]
+    if kind != STORE:
         leave = serve(s, t.copy_server + sm, now, t.copy_service[packet.sectors])
         to = s.destinations[r, 0, c.D_SM]
         across = t.tpc_of[sm] != t.tpc_of[to]
         service = t.peer_service[1 if across else 0, packet.sectors]
         passed = serve(s, t.peer_server + t.cpc_of[sm], leave, service)
-        s.count[c.N_DSMEM_OUT, sm] += packet.data
+        s.count[c.N_DSMEM_OUT if kind == COPY else c.N_REMOTE_OUT, sm] += packet.data
         packet.piece = 0
         packet.sm = to
         note_copy(s.packets, s.passages, p, now, passed)
