@@ -53,7 +53,13 @@ class NoCounters(Exception):
 
 
 def ncu_command(
-    bundle: Path, point: str, rows: Path, *, cold: bool = False, metrics: Sequence[str] = METRICS
+    bundle: Path,
+    point: str,
+    rows: Path,
+    *,
+    cold: bool = False,
+    metrics: Sequence[str] = METRICS,
+    replay: str = "application",
 ) -> list[str]:
     """Give the command line that counts one launch of a point.
 
@@ -67,9 +73,13 @@ def ncu_command(
         Empty the caches before each pass, for points that start with a cold L2.
     metrics
         What to count.
+    replay
+        How ncu repeats the launch for metrics that do not fit in one pass. ``application`` runs the whole
+        program again, so each pass finds what the program left in the L2; ``kernel`` saves and restores
+        memory in between, through the L2, which is faster but spoils the counts of a warm one.
     """
     ncu = ["ncu", "--csv", "--page", "raw", "--print-units", "base", "--profile-from-start", "off"]
-    ncu += ["--clock-control", "none", "--cache-control", "all" if cold else "none"]
+    ncu += ["--replay-mode", replay, "--clock-control", "none", "--cache-control", "all" if cold else "none"]
     ncu += ["--kernel-name", "flow", "--metrics", ",".join(metrics)]
     return [*ncu, sys.executable, str(RUNNER), str(bundle), str(rows), "--single", point]
 
@@ -101,7 +111,9 @@ def _number(text: str) -> float:
         return float("nan")
 
 
-def count_point(bundle: Path, point: dict[str, Any], rows: Path) -> dict[str, float]:
+def count_point(
+    bundle: Path, point: dict[str, Any], rows: Path, replay: str = "application"
+) -> dict[str, float]:
     """Count one point.
 
     Raises
@@ -111,7 +123,7 @@ def count_point(bundle: Path, point: dict[str, Any], rows: Path) -> dict[str, fl
     """
     if shutil.which("ncu") is None:
         raise NoCounters("ncu (Nsight Compute) is not on the PATH")
-    command = ncu_command(bundle, point["id"], rows, cold=point["warm"] == 0)
+    command = ncu_command(bundle, point["id"], rows, cold=point["warm"] == 0, replay=replay)
     done = subprocess.run(command, capture_output=True, text=True, timeout=SECONDS_PER_POINT, check=False)
     if "ERR_NVGPUCTRPERM" in done.stdout + done.stderr:
         raise NoCounters("this user may not read counters (ERR_NVGPUCTRPERM)")
@@ -130,6 +142,8 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("bundle", type=Path)
     parser.add_argument("out", type=Path, help="JSON lines; rows are appended")
     parser.add_argument("--only", default="", help="regular expression that a point's id or label must match")
+    parser.add_argument("--replay", choices=("application", "kernel"), default="application",
+                        help="how ncu makes its passes; kernel is faster and spoils a warm L2")  # fmt: skip
     options = parser.parse_args(arguments)
     plan = options.bundle / "plan.json"
     if not plan.is_file():
@@ -140,7 +154,7 @@ def main(arguments: list[str] | None = None) -> int:
     for number, point in enumerate(wanted):
         row = {"row": "counters", "id": point["id"], "label": point["label"], "hash": point["hash"]}
         try:
-            row["counters"] = count_point(options.bundle, point, options.out)
+            row["counters"] = count_point(options.bundle, point, options.out, options.replay)
         except NoCounters as error:
             print(f"no counters: {error}", file=sys.stderr)
             return EXIT_NO_COUNTERS

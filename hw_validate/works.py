@@ -32,6 +32,9 @@ PLANS = (
     "slices",
     "races",
     "fresh",
+    "readers",
+    "article_steps",
+    "unseen",
 )
 CASES = "cases"
 """What the plan of a point is called that is a case of its own."""

@@ -37,7 +37,7 @@ def points() -> list[Point]:
     """List the points: ordinary ones, rarer kinds, and rarer kinds for training."""
     source, training = random.Random(SEED), random.Random(TRAINING_SEED)
     seen: set[str] = set()
-    aside = [*_distinct(source, ORDINARY, [_ordinary], seen), *_distinct(source, RARE, DRAWS, seen)]
+    aside = [*_distinct(source, ORDINARY, [ordinary], seen), *_distinct(source, RARE, DRAWS, seen)]
     taught = _distinct(training, TRAINING, DRAWS, seen)
     return [
         *(_marked(one, "random", source) for one in aside),
@@ -63,7 +63,7 @@ def _marked(drawn: Point, reason: str, source: random.Random) -> Point:
     return Point(drawn.work, f"fresh_{drawn.label}", 7, verify or drawn.verify, tags=tags)
 
 
-def _ordinary(source: random.Random) -> Point:
+def ordinary(source: random.Random, iterations: tuple[int, int, int] = ITERATIONS) -> Point:
     """Draw a case of the ordinary modes that can run."""
     while True:
         rows = source.choice(ROWS)
@@ -75,7 +75,7 @@ def _ordinary(source: random.Random) -> Point:
             cluster,
             rows=rows,
             stages=source.choice(STAGES),
-            iterations=tiles_for(rows, ITERATIONS),
+            iterations=tiles_for(rows, iterations),
             compute=source.choice(COMPUTES),
             sms=source.choice(SUBSETS),
             skew=source.choice(SKEWS) if cluster > 1 else 0,

@@ -39,7 +39,7 @@ def points() -> list[Point]:
     """List both points of each race; `race` in their tags numbers it."""
     source = random.Random(SEED)
     cases: list[Case] = []
-    for count, draw in ((RACES, _anything), (CLOSE, _close)):
+    for count, draw in ((RACES, anything), (CLOSE, _close)):
         _draw(source, cases, len(cases) + count, draw)
     aside = set(source.sample(range(len(cases)), round(2 * len(cases) / 3)))
     found = []
@@ -88,7 +88,8 @@ def memory_fields(source: random.Random, kind: str) -> dict[str, Any]:
     return {"pattern": kind, "footprint": source.choice((8, 24)) * MIB if kind == "sweep" else 0}
 
 
-def _anything(source: random.Random) -> Case:
+def anything(source: random.Random, iterations: tuple[int, int, int] = ITERATIONS) -> Case:
+    """Draw a multicast of any kind, which may not be able to run."""
     mode: Mode = source.choice(("multicast", "multicast", "multicast_slices"))
     rows = source.choice(ROWS)
     return Case(
@@ -96,7 +97,7 @@ def _anything(source: random.Random) -> Case:
         source.choice(CLUSTERS),
         rows=rows,
         stages=source.choice(STAGES),
-        iterations=tiles_for(rows, ITERATIONS),
+        iterations=tiles_for(rows, iterations),
         compute=source.choice(COMPUTES),
         sms=source.choice(SUBSETS),
         skew=source.choice(SKEWS),

@@ -116,11 +116,11 @@ def _skew() -> Iterator[Point]:
             work = private_stream(Stream(rows=128, stages=4, sms=SmSet(gpcs=gpcs, per_gpc=1), readers=2))
             flow = work.flows[0]
             load_all = replace(flow, launch=replace(flow.launch, skew=Affine(cluster=skew)))
-            same = _same_tiles(load_all)
+            same = same_tiles(load_all)
             yield _point(Work((same,)), "skew_gpcs", place=place, skew=skew)
 
 
-def _same_tiles(flow: Flow) -> Flow:
+def same_tiles(flow: Flow) -> Flow:
     """Let all clusters read the tiles of the first."""
     text = flow.program
 

@@ -1,0 +1,56 @@
+"""Where an iteration of the article's hot loops goes: stamps between its steps, alone and on the full chip.
+
+Two hypotheses for what the loop takes beyond the model. A: the load takes longer after a sync than measured
+apart. B: issue, wait and sync take longer together than their slopes. The stamps' differences tell; the
+same loops without stamps say what the stamps themselves take.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from msgspec.structs import replace
+
+from hoppersim.program.article import article_multicast, article_unicast
+from hoppersim.program.operations import For, Operation, Stamp, Wait
+from hoppersim.program.work import Role, Work
+from hw_validate.bundle import Point
+from hw_validate.plans.parts import named
+
+ITERATIONS = 96
+WAYS = {"unicast": article_unicast, "multicast": article_multicast}
+
+
+def points() -> list[Point]:
+    """List the points: both ways, clusters of 1 and 2, one cluster and all, with and without stamps."""
+    return list(_points())
+
+
+def _points() -> Iterator[Point]:
+    for way, build in WAYS.items():
+        for cluster in (1, 2):
+            for where, grid in (("alone", cluster), ("chip", "fill")):
+                plain = build("hot", ITERATIONS, cluster)
+                flow = plain.flows[0]
+                placed = replace(flow, launch=replace(flow.launch, grid=grid))
+                stamped = replace(
+                    placed, program=replace(flow.program, roles=tuple(map(_stamped, flow.program.roles)))
+                )
+                for name, one in (("plain", placed), ("stamped", stamped)):
+                    tags = {"way": way, "cluster": cluster, "where": where, "stamps": name}
+                    yield named(Work((one,)), "article_steps", tags, 5, experiment="article_steps")
+
+
+def _stamped(role: Role) -> Role:
+    """Stamp the issuer: at the begin of an iteration, once all is issued, and once the tile is there."""
+    if role.name != "issuer":
+        return role
+    (loop,) = role.body
+    assert isinstance(loop, For)
+    body: list[Operation] = [Stamp("begin")]
+    for operation in loop.body:
+        if isinstance(operation, Wait):
+            body += [Stamp("issued"), operation, Stamp("arrived")]
+        else:
+            body.append(operation)
+    return replace(role, body=(replace(loop, body=tuple(body)),))
