@@ -65,7 +65,7 @@ class LoggedBarrier:
 
     def foresee(self) -> None:
         """Tell all who wait when the known entries complete the present phase."""
-        if self.waiters:
+        if self.waiters and self._log:
             flip = self.next_flip()
             for waiter in self.waiters:
                 waiter.expect(flip)
@@ -101,11 +101,11 @@ class LoggedBarrier:
 
 def _step(state: Mbarrier, entry: Pending) -> bool:
     """Apply one entry; an arrive.expect_tx announces its bytes before it arrives."""
-    phase = state.phase
-    if entry.bytes < 0:
-        state.expect_tx(-entry.bytes)
-    if entry.arrivals:
-        state.arrive(entry.arrivals)
-    if entry.bytes > 0:
-        state.complete_tx(entry.bytes)
+    phase, (_, _, arrivals, data, _) = state.phase, entry
+    if data < 0:
+        state.expect_tx(-data)
+    if arrivals:
+        state.arrive(arrivals)
+    if data > 0:
+        state.complete_tx(data)
     return state.phase != phase
