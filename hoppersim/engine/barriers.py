@@ -92,11 +92,11 @@ class LoggedBarrier:
         if not flipped:
             self.history.append(entry)
             return
-        self.history.clear()
         self.flipped = entry.tick
-        for waiter in self.waiters:
+        self.history = []
+        waiters, self.waiters = self.waiters, []
+        for waiter in waiters:
             waiter.expect(entry.tick)
-        self.waiters.clear()
 
 
 def _step(state: Mbarrier, entry: Pending) -> bool:

@@ -54,7 +54,7 @@ def bind_wait(run: RoleRun, operation: op.Wait, notice: Callable[[int, int], Non
     stage, numbers = run.stage_of(stages), run.cta.barriers[operation.barrier]
     parity = _parity(run, operation, stages)
     hit, wake = max(1, run.cost(operation, "hit")), max(1, run.cost(operation, "wake"))
-    clockwork, env, polls = run.clockwork, run.env, operation.form != "try"
+    clockwork, polls = run.clockwork, operation.form != "try"
     tiles, landed = clockwork.tiles, clockwork.tiles.landed
 
     def step() -> Waiting:
@@ -66,8 +66,8 @@ def bind_wait(run: RoleRun, operation: op.Wait, notice: Callable[[int, int], Non
                 run.waiting, run.since, run.debt = (operation, operation.barrier, at, phase), since, 0
                 flip = yield clockwork.wait(number, _until(since, hit if polls else 0, wake))
                 run.waiting = None
-                if env.now > since:
-                    run.waited += max(0, flip - since)
+                if flip > since:
+                    run.waited += flip - since
                     if number in landed:
                         tiles.go_on(number, flip, since, run.time)
                     break
