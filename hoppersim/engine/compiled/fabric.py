@@ -117,7 +117,7 @@ class CompiledFabric:
         memory_lines: int = DEFAULT_MEMORY_LINES,
         kinds: frozenset[int] = KINDS,
     ) -> None:
-        self.tables: Tables = make_tables(machine, granular)
+        self.tables: Tables = make_tables(machine, granular, kinds)
         self.lookahead = first_event(self.tables, kinds)
         self.latest_unknown = first_news(self.tables)
         self._state = make_state(machine, self.tables, memory_lines)
