@@ -62,7 +62,7 @@ class Mbarrier:
 
     def passed(self, parity: int) -> bool:
         """Say whether a wait for the phase of this parity returns: it is not the present one."""
-        return self.parity != parity
+        return self.phase & 1 != parity
 
     def expect_tx(self, count: int) -> bool:
         """Raise the transaction count; never completes a phase by itself unless nothing is pending.
@@ -72,23 +72,25 @@ class Mbarrier:
         bool
             Whether the phase completed.
         """
-        return self._add_tx(count, 1)
+        return self._add_tx(count, count)
 
     def complete_tx(self, count: int) -> bool:
         """Lower the transaction count by the bytes that arrived; returns whether the phase completed."""
-        return self._add_tx(count, -1)
+        return self._add_tx(count, -count)
 
     def arrive(self, count: int = 1) -> bool:
         """Lower the pending count; returns whether the phase completed."""
-        self._check_arrivals(count)
+        if not 1 <= count <= self.pending:
+            raise self._wrong_arrivals(count)
         self.pending -= count
-        return self._complete()
+        return not (self.pending or self.tx) and self._complete()
 
     def arrive_drop(self, count: int = 1) -> bool:
         """Arrive, and lower the count of all later phases too; returns whether the phase completed."""
         if count > self.count:
             raise MbarrierFault("HS-MB-011", "more arrivals were dropped than the barrier expects")
-        self._check_arrivals(count)
+        if not 1 <= count <= self.pending:
+            raise self._wrong_arrivals(count)
         self.count -= count
         return self.arrive(count)
 
@@ -109,24 +111,21 @@ class Mbarrier:
             raise MbarrierFault("HS-MB-012", text)
         return token.phase != self.phase
 
-    def _check_arrivals(self, count: int) -> None:
-        if not 1 <= count <= self.pending:
-            raise MbarrierFault("HS-MB-007", f"{count} arrivals where {self.pending} are pending")
+    def _wrong_arrivals(self, count: int) -> MbarrierFault:
+        return MbarrierFault("HS-MB-007", f"{count} arrivals where {self.pending} are pending")
 
-    def _add_tx(self, count: int, sign: int) -> bool:
+    def _add_tx(self, count: int, change: int) -> bool:
         if not 0 <= count <= MAX_TX:
             text = f"a transaction count of {count} in one operation is outside 0 to {MAX_TX}"
             raise MbarrierFault("HS-MB-002", text)
-        after = self.tx + sign * count
+        after = self.tx + change
         if not -MAX_TX <= after <= MAX_TX:
             text = f"a transaction count of {after} is outside -{MAX_TX} to {MAX_TX}"
             raise MbarrierFault("HS-MB-008", text)
         self.tx = after
-        return self._complete()
+        return not (self.pending or after) and self._complete()
 
     def _complete(self) -> bool:
-        if self.pending or self.tx:
-            return False
         self.phase += 1
         self.pending = self.count
         return True

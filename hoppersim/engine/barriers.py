@@ -65,7 +65,7 @@ class LoggedBarrier:
 
     def foresee(self) -> None:
         """Tell all who wait when the known entries complete the present phase."""
-        if self.waiters:
+        if self.waiters and self._log:
             flip = self.next_flip()
             for waiter in self.waiters:
                 waiter.expect(flip)
@@ -92,20 +92,20 @@ class LoggedBarrier:
         if not flipped:
             self.history.append(entry)
             return
-        self.history.clear()
         self.flipped = entry.tick
-        for waiter in self.waiters:
+        self.history = []
+        waiters, self.waiters = self.waiters, []
+        for waiter in waiters:
             waiter.expect(entry.tick)
-        self.waiters.clear()
 
 
 def _step(state: Mbarrier, entry: Pending) -> bool:
     """Apply one entry; an arrive.expect_tx announces its bytes before it arrives."""
-    phase = state.phase
-    if entry.bytes < 0:
-        state.expect_tx(-entry.bytes)
-    if entry.arrivals:
-        state.arrive(entry.arrivals)
-    if entry.bytes > 0:
-        state.complete_tx(entry.bytes)
+    phase, (_, _, arrivals, data, _) = state.phase, entry
+    if data < 0:
+        state.expect_tx(-data)
+    if arrivals:
+        state.arrive(arrivals)
+    if data > 0:
+        state.complete_tx(data)
     return state.phase != phase

@@ -158,7 +158,8 @@ class Clockwork:
     def inject(self, transfer: Transfer) -> None:
         """Hand a transfer of this or a later tick to the fabric in due order."""
         self._pending.append(transfer)
-        self._pump_no_later_than(transfer.tick + self._quiet)
+        if transfer.tick + self._quiet < self._pump_at:
+            self._pump_no_later_than(transfer.tick + self._quiet)
 
     @contextmanager
     def in_background(self) -> Iterator[None]:

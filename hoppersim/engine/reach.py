@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from hoppersim.engine.context import EXITED, NOT_STARTED, Cta
+from hoppersim.engine.context import EXITED, LIVE, Cta
 from hoppersim.engine.findings import AFTER_EXIT, BEFORE_START, NO_SUCH_RANK, Access
 from hoppersim.engine.roles import RoleRun
 
@@ -10,7 +10,7 @@ from hoppersim.engine.roles import RoleRun
 def reach_cta(run: RoleRun, rank: int, what: str) -> Cta | None:
     """Find the CTA of a rank; note a hazard and give None where nobody is there."""
     target = run.cta.peers[rank] if rank < len(run.cta.peers) else None
-    if target is not None and target.state not in (EXITED, NOT_STARTED):
+    if target is not None and target.state == LIVE:
         return target
     own = _party(run.cta, run.role.name, what, tuple(run.loops.items()), run.time)
     if target is None:

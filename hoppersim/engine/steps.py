@@ -54,19 +54,20 @@ def bind_wait(run: RoleRun, operation: op.Wait, notice: Callable[[int, int], Non
     stage, numbers = run.stage_of(stages), run.cta.barriers[operation.barrier]
     parity = _parity(run, operation, stages)
     hit, wake = max(1, run.cost(operation, "hit")), max(1, run.cost(operation, "wake"))
-    clockwork, env, polls = run.clockwork, run.env, operation.form != "try"
+    clockwork, polls = run.clockwork, operation.form != "try"
     tiles, landed = clockwork.tiles, clockwork.tiles.landed
 
     def step() -> Waiting:
-        number, phase = numbers[stage()], parity()
+        at, phase = stage(), parity()
+        number = numbers[at]
         while True:
             since = run.time
             if not clockwork.passed(number, phase):
-                run.waiting, run.since, run.debt = (operation, operation.barrier, stage(), phase), since, 0
+                run.waiting, run.since, run.debt = (operation, operation.barrier, at, phase), since, 0
                 flip = yield clockwork.wait(number, _until(since, hit if polls else 0, wake))
                 run.waiting = None
-                if env.now > since:
-                    run.waited += max(0, flip - since)
+                if flip > since:
+                    run.waited += flip - since
                     if number in landed:
                         tiles.go_on(number, flip, since, run.time)
                     break
@@ -107,40 +108,37 @@ def _parity(run: RoleRun, operation: op.Wait, stages: int) -> Callable[[], int]:
 
 
 def _bind_arrive(run: RoleRun, operation: op.Arrive) -> Step:
-    stages = run.flow.flow.program.barrier(operation.barrier).stages
-    stage, ranks = run.stage_of(stages), run.ranks(operation.to)
-    issue, effect = run.cost(operation, "issue"), run.cost(operation, "effect")
-    name = operation.barrier
-
-    def step() -> None:
-        for rank in ranks():
-            run.debt += issue
-            _post(run, rank, name, stage(), effect, 1, 0)
-
-    return False, step
+    return _bind_post(run, operation, run.cost(operation, "effect"), 1, lambda: 0)
 
 
 def _bind_expect(run: RoleRun, operation: op.ExpectTx) -> Step:
-    stages = run.flow.flow.program.barrier(operation.barrier).stages
-    stage, ranks, count = run.stage_of(stages), run.ranks(operation.to), run.value(operation.bytes)
-    issue, arrivals = run.cost(operation, "issue"), int(operation.arrive)
-    name = operation.barrier
+    count = run.value(operation.bytes)
+    return _bind_post(run, operation, 0, int(operation.arrive), lambda: -count())
 
-    def step() -> None:
+
+def _bind_post(
+    run: RoleRun, operation: op.Arrive | op.ExpectTx, effect: int, arrivals: int, data: Callable[[], int]
+) -> Step:
+    """Turn what reaches a barrier of the own CTA, or of each one of a mask, into a step."""
+    name, issue, clockwork = operation.barrier, run.cost(operation, "issue"), run.clockwork
+    stage, ranks = run.stage_of(run.flow.flow.program.barrier(name).stages), run.ranks(operation.to)
+    own, delay = run.cta.barriers[name], max(1, effect)
+
+    def post_own() -> None:
+        run.debt += issue
+        clockwork.post(own[stage()], run.time + delay, arrivals, data(), run.who)
+
+    def post_all() -> None:
         for rank in ranks():
             run.debt += issue
-            _post(run, rank, name, stage(), 0, arrivals, -count())
+            target = reach_cta(run, rank, "a barrier operation")
+            if target is not None:
+                tick = run.time + max(1, effect + run.path_to(target.sm))
+                if target.sm != run.cta.sm:
+                    tick = clockwork.arrival_tick(target.sm, tick, run.flow.arrive_interval)
+                clockwork.post(target.barriers[name][stage()], tick, arrivals, data(), run.who)
 
-    return False, step
-
-
-def _post(run: RoleRun, rank: int, name: str, stage: int, effect: int, arrivals: int, data: int) -> None:
-    target = reach_cta(run, rank, "a barrier operation")
-    if target is not None:
-        tick = run.time + max(1, effect + run.path_to(target.sm))
-        if target.sm != run.cta.sm:
-            tick = run.clockwork.arrival_tick(target.sm, tick, run.flow.arrive_interval)
-        run.clockwork.post(target.barriers[name][stage], tick, arrivals, data, run.who)
+    return False, post_own if operation.to is None else post_all
 
 
 def _bind_load(run: RoleRun, operation: op.TmaLoad) -> Step:
@@ -148,12 +146,11 @@ def _bind_load(run: RoleRun, operation: op.TmaLoad) -> Step:
     tensor = program.map(operation.map)
     base = run.flow.address(tensor.allocation)
     coordinates = [run.value(item) for item in operation.coordinates]
-    stage = run.stage_of(program.barrier(operation.barrier).stages)
-    ranks, issue = run.ranks(operation.mask), run.cost(operation, "issue")
+    issue, receivers_of = run.cost(operation, "issue"), _receivers(run, operation)
     by_rank = any(isinstance(item, op.Affine) and item.rank for item in operation.coordinates)
     if operation.mask is None and by_rank:
         issue += run.cost(operation, "by_rank")
-    name, size = operation.barrier, tensor.box_bytes
+    size = tensor.box_bytes
     kind = LOAD if operation.mask is None else MULTICAST
     fetch = round(run.flow.machine.spec.tma.descriptor_latency * TICKS_PER_CYCLE)
     follow = run.clockwork.tiles.follower(run, kind, operation.map, issue)
@@ -167,9 +164,7 @@ def _bind_load(run: RoleRun, operation: op.TmaLoad) -> Step:
             box = box_lines(tensor, base, place)
             if len(known) < 4096:
                 known[place] = box
-        targets = [reach_cta(run, rank, "a TMA load") for rank in ranks()]
-        number = stage()
-        receivers = tuple([Destination(cta.sm, cta.barriers[name][number]) for cta in targets if cta])
+        receivers = receivers_of()
         if box.row_bytes == 0:
             _deliver_nothing(run, receivers, size)
         elif receivers:
@@ -180,6 +175,20 @@ def _bind_load(run: RoleRun, operation: op.TmaLoad) -> Step:
             )  # fmt: skip
 
     return False, step
+
+
+def _receivers(run: RoleRun, operation: op.TmaLoad) -> Callable[[], tuple[Destination, ...]]:
+    """Give a function for who receives a load: the own CTA, or all of a mask that are there."""
+    name, ranks = operation.barrier, run.ranks(operation.mask)
+    stage = run.stage_of(run.flow.flow.program.barrier(name).stages)
+    own = [(Destination(run.cta.sm, number),) for number in run.cta.barriers[name]]
+
+    def of_mask() -> tuple[Destination, ...]:
+        number = stage()
+        targets = [reach_cta(run, rank, "a TMA load") for rank in ranks()]
+        return tuple([Destination(cta.sm, cta.barriers[name][number]) for cta in targets if cta])
+
+    return of_mask if operation.mask is not None else lambda: own[stage()]
 
 
 def _deliver_nothing(run: RoleRun, receivers: tuple[Destination, ...], count: int) -> None:

@@ -11,12 +11,14 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from hoppersim.engine.interface import BETWEEN_SMS, STORE
+from hoppersim.engine.interface import BETWEEN_SMS, KINDS, LOAD, MULTICAST, STORE
 from hoppersim.machine import Machine
 from hoppersim.units import SECTOR_BYTES, SECTORS_PER_LINE, TICKS_PER_CYCLE, to_ticks
 
 SUBTICK_BITS = 8
 SUBTICKS = 1 << SUBTICK_BITS
+REQUESTS_TOGETHER = 32
+"""Lines of a box that set out in one step of the fabric, where their times are known."""
 
 Ints = NDArray[np.int64]
 
@@ -88,6 +90,7 @@ class Tables(NamedTuple):
     store_lines: int
     access: int
     fan_out: int
+    requests_together: int
 
 
 def _service(bytes_per_cycle: float) -> Ints:
@@ -161,7 +164,7 @@ def first_news(tables: Tables) -> int:
     return tables.completion
 
 
-def make_tables(machine: Machine, granular: bool = False) -> Tables:
+def make_tables(machine: Machine, granular: bool = False, kinds: frozenset[int] = KINDS) -> Tables:
     """Turn a machine into the fabrics' table.
 
     Parameters
@@ -171,6 +174,9 @@ def make_tables(machine: Machine, granular: bool = False) -> Tables:
     granular
         Report the bytes of every line to the barrier, not only of a destination's last one. The two differ
         only where a barrier expects other byte counts than arrive.
+    kinds
+        Kinds of transfers that may come. Where copies and stores cannot share an SM's way out with requests,
+        a fabric knows when the next lines of a box set out.
     """
     spec = machine.spec
     gpc_of = np.array(machine.gpc_of, dtype=np.int64)
@@ -208,5 +214,6 @@ def make_tables(machine: Machine, granular: bool = False) -> Tables:
         cpc_lanes=spec.xbar.cpc_lanes, ingress_lines=spec.xbar.ingress_lines,
         store_lines=spec.l2.store_lines,
         access=to_ticks(spec.l2.access_latency),
-        fan_out=round(spec.lrc.fan_out_latency * TICKS_PER_CYCLE), **_services(machine),
+        fan_out=round(spec.lrc.fan_out_latency * TICKS_PER_CYCLE),
+        requests_together=REQUESTS_TOGETHER if kinds <= {LOAD, MULTICAST} else 1, **_services(machine),
     )  # fmt: skip

@@ -82,7 +82,8 @@ def traffic(draw: st.DrawFn) -> list[Transfer]:
 def _run(
     machine: Machine, fabric: str, transfers: list[Transfer], granular: bool
 ) -> tuple[list[LogEntry], list[Passage], dict[str, Any]]:
-    carrier = make_fabric(machine, fabric, granular)
+    kinds = frozenset(transfer.kind for transfer in transfers)
+    carrier = make_fabric(machine, fabric, granular, kinds=kinds)
     carrier.warm(ALLOCATION // 128, ALLOCATION // 128 + 16)
     log: list[LogEntry] = []
     for tick in sorted({transfer.tick for transfer in transfers}):
@@ -130,6 +131,18 @@ def test_both_fabrics_log_the_same_bytes_at_the_same_ticks(
     reference, same, expected = _run(machine, "reference", transfers, granular)
     assert compiled == reference
     assert passages == same
+    for name, value in expected.items():
+        np.testing.assert_array_equal(counters[name], value, err_msg=name)
+
+
+@settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@given(machines, traffic())
+def test_loads_alone_go_the_same_in_both_fabrics(values: dict[str, float], transfers: list[Transfer]) -> None:
+    loads = [transfer for transfer in transfers if transfer.kind in (LOAD, MULTICAST)]
+    machine = _machine(values)
+    compiled, passages, counters = _run(machine, "compiled", loads, granular=False)
+    reference, same, expected = _run(machine, "reference", loads, granular=False)
+    assert (compiled, passages) == (reference, same)
     for name, value in expected.items():
         np.testing.assert_array_equal(counters[name], value, err_msg=name)
 

@@ -42,10 +42,13 @@ assert PACKET.itemsize == 64
 DONE, NEED_PACKETS, LOG_FULL = range(3)
 # packet kinds: the event that comes next
 REQUEST, SLICE, HOME, HBM, FILL, RETURN, OUT, INGRESS, FAN_OUT, ROOM, SEND, WRITE, WRITTEN = range(13)
-# record columns: next in queue, kind, source, box walk, bookkeeping
-R_NEXT, R_KIND, R_SM, R_ADDRESS, R_BYTES_ROW, R_AT = range(6)
-R_COUNT, R_STRIDE, R_INDEX = 6, 10, 14  # four columns each
-R_BYTES, R_DESTINATIONS, R_ALIVE, R_START, R_TILE, R_BEGUN = range(18, 24)
+# record columns: what `inject` is given of a transfer, then box walk and bookkeeping
+R_KIND, R_SM, R_ADDRESS, R_BYTES_ROW = range(4)
+R_COUNT, R_STRIDE = 4, 8  # four columns each
+R_BYTES, R_DESTINATIONS, R_START, R_TILE = range(12, 16)
+GIVEN_COLUMNS = 16
+R_INDEX = 16  # four columns
+R_AT, R_ALIVE, R_NEXT, R_BEGUN = range(20, 24)
 RECORD_COLUMNS = 24
 # destination columns
 D_SM, D_BARRIER, D_LINES, D_BYTES = range(4)

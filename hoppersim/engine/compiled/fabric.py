@@ -117,7 +117,7 @@ class CompiledFabric:
         memory_lines: int = DEFAULT_MEMORY_LINES,
         kinds: frozenset[int] = KINDS,
     ) -> None:
-        self.tables: Tables = make_tables(machine, granular)
+        self.tables: Tables = make_tables(machine, granular, kinds)
         self.lookahead = first_event(self.tables, kinds)
         self.latest_unknown = first_news(self.tables)
         self._state = make_state(machine, self.tables, memory_lines)
@@ -150,8 +150,8 @@ class CompiledFabric:
             raise InternalError(f"a transfer at tick {transfer.tick} comes after the fabric passed {start}")
         count = len(transfer.destinations)
         values += (
-            0, transfer.kind, transfer.sm, transfer.address, transfer.row_bytes, 0, *transfer.counts,
-            *transfer.strides, 0, 0, 0, 0, transfer.bytes, count, count, start, transfer.tile, 0,
+            transfer.kind, transfer.sm, transfer.address, transfer.row_bytes, *transfer.counts,
+            *transfer.strides, transfer.bytes, count, start, transfer.tile,
         )  # fmt: skip
         for destination in transfer.destinations:
             values += destination
@@ -166,9 +166,9 @@ class CompiledFabric:
             if count:
                 entries += self._read_log(count)
                 scalars[c.LOG_COUNT] = 0
-                horizon = min(horizon, min(entry.tick for entry in entries) + self.lookahead)
             if reason == c.DONE:
                 return entries
+            horizon = min([horizon, *(entry.tick + self.lookahead for entry in entries)])
             if reason == c.NEED_PACKETS:
                 self._state = grow(self._state, packets=len(self._state.packets))
 

@@ -93,18 +93,21 @@ def _next_bucket(s, horizon):
 
 
 def inject(t, s, values):
-    """Take transfers in order: for each the columns of its record, then (SM, barrier) of each destination."""
+    """Take transfers in order: of each the given columns, then (SM, barrier) of each receiver."""
     at = 0
     while at < values.shape[0]:
         r = s.scalars[c.FREE_RECORD]
         s.scalars[c.FREE_RECORD] = s.records[r, c.R_NEXT]
         s.scalars[c.RECORDS_LEFT] -= 1
         rec = s.records[r]
-        for column in range(c.RECORD_COLUMNS):
+        for column in range(c.GIVEN_COLUMNS):
             rec[column] = values[at + column]
-        at += c.RECORD_COLUMNS
-        rec[c.R_NEXT] = -1
+        at += c.GIVEN_COLUMNS
+        for axis in range(4):
+            rec[c.R_INDEX + axis] = 0
         rec[c.R_AT] = rec[c.R_ADDRESS]
+        rec[c.R_ALIVE] = rec[c.R_DESTINATIONS]
+        rec[c.R_NEXT] = -1
         lines = _pieces_of_record(rec)
         for slot in range(rec[c.R_DESTINATIONS]):
             reach = s.destinations[r, slot]

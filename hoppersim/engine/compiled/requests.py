@@ -26,8 +26,22 @@ from hoppersim.engine.tables import SUBTICK_BITS
 
 @inlined
 def request(t, s, engine, now):
-    """The next line of an SM's TMA engine sets out for the slice of the SM's own partition."""
+    """The next lines of an SM's TMA engine set out: some at once where nothing else can delay them."""
     sm = s.packets[engine].sm
+    for _ in range(t.requests_together):
+        now, last = set_out(t, s, sm, now)
+        if last:
+            next_record(t, s, sm, engine, now + t.box_interval)
+            return
+    schedule(s, engine, now, sm, c.REQUEST)
+
+
+@inlined
+def set_out(t, s, sm, now):
+    """A line sets out for the slice of the SM's own partition.
+
+    Returns the tick from which the next line may, and whether this was the last one.
+    """
     p = take_packet(s)
     last = walk(s, s.queue_head[sm], p)
     packet = s.packets[p]
@@ -41,16 +55,12 @@ def request(t, s, engine, now):
     start = max(now << SUBTICK_BITS, s.free_at[t.copy_server + sm])
     s.free_at[t.copy_server + sm] = start + t.request_service
     leave = whole_tick(start)
-    ready = max(now + t.line_interval, leave)
     first = t.partition_of_gpc[t.gpc_of[sm]] * t.slices_per_partition
     packet.piece = first + slice_in_partition(packet.line, t.slices_per_partition)
     arrival = leave + t.to_slice[sm, packet.piece]
     note_request(s.packets, s.passages, p, leave, arrival)
     schedule(s, p, arrival, sm, c.SLICE)
-    if last:
-        next_record(t, s, sm, engine, ready + t.box_interval)
-    else:
-        schedule(s, engine, ready, sm, c.REQUEST)
+    return max(now + t.line_interval, leave), last
 
 
 @inlined
