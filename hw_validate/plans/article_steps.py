@@ -1,5 +1,7 @@
 """Where an iteration of the article's hot loops goes: stamps between its steps, alone and on the full chip.
 
+And by how much an acquire at cluster scope grows with the box that was loaded before it.
+
 Two hypotheses for what the loop takes beyond the model. A: the load takes longer after a sync than measured
 apart. B: issue, wait and sync take longer together than their slopes. The stamps' differences tell; the
 same loops without stamps say what the stamps themselves take.
@@ -15,6 +17,7 @@ from hoppersim.program.article import article_multicast, article_unicast
 from hoppersim.program.operations import For, Operation, Stamp, Wait
 from hoppersim.program.work import Role, Work
 from hw_validate.bundle import Point
+from hw_validate.plans.one_box import BEFORE, TRIPS, box_after
 from hw_validate.plans.parts import named
 
 ITERATIONS = 96
@@ -22,8 +25,16 @@ WAYS = {"unicast": article_unicast, "multicast": article_multicast}
 
 
 def points() -> list[Point]:
-    """List the points: both ways, clusters of 1 and 2, one cluster and all, with and without stamps."""
-    return list(_points())
+    """List the points: both ways, clusters of 1 and 2, one cluster and all, with stamps or not; sizes."""
+    return [*_points(), *_sizes()]
+
+
+def _sizes() -> Iterator[Point]:
+    for name in ("cluster acq_rel", "fence cluster", "cluster relaxed"):
+        for rows in (2, 8, 16, 32, 64, 96, 192, 256):
+            tags = {"before": name, "rows": rows, "warps": 1, "trips": TRIPS}
+            work = box_after(2, rows, BEFORE[name], 1, None)
+            yield named(work, "after_size", tags, 5, experiment="after_size", kind="after_sync")
 
 
 def _points() -> Iterator[Point]:

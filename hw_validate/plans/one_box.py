@@ -35,7 +35,7 @@ def _after_sync() -> Iterator[Point]:
     for name, before in BEFORE.items():
         for rows in (1, 128):
             for warps in (1, 4):
-                work = _work(2, rows, before, warps, None)
+                work = box_after(2, rows, before, warps, None)
                 tags = {"kind": "after_sync", "before": name, "rows": rows, "warps": warps, "trips": TRIPS}
                 yield Point(work, f"after_{name}_{rows}_{warps}", 5, False, tags=tags)
 
@@ -44,12 +44,12 @@ def _multicast() -> Iterator[Point]:
     for cluster in (1, 2, 4, 8, 16):
         for rows in (1, 16, 64, 128, 256):
             for mode, mask in (("unicast", None), ("multicast", 2**cluster - 1)):
-                work = _work(cluster, rows, (Sync("cluster", "relaxed"),), 1, mask)
+                work = box_after(cluster, rows, (Sync("cluster", "relaxed"),), 1, mask)
                 tags = {"kind": "fan_out", "mode": mode, "cluster": cluster, "rows": rows, "trips": TRIPS}
                 yield Point(work, f"fan_out_{mode}_{cluster}_{rows}", 5, False, tags=tags)
 
 
-def _work(cluster: int, rows: int, before: tuple[Operation, ...], warps: int, mask: int | None) -> Work:
+def box_after(cluster: int, rows: int, before: tuple[Operation, ...], warps: int, mask: int | None) -> Work:
     """Let every CTA (with a mask, rank 0 for all) load one box and wait for it, again and again."""
     load = TmaLoad("tiles", (0, Affine(cluster=rows)), "tile", "full", mask=mask)
     arm, wait = ExpectTx("full", rows * 128), Wait("full")
