@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hoppersim.blocks.addresses import channel_of, page_draw, slice_in_partition
-from hoppersim.blocks.lrc import may_merge, may_open
+from hoppersim.blocks.lrc import may_merge
 from hoppersim.engine.interface import (
     AT_PORT,
     BETWEEN_SMS,
@@ -69,9 +69,8 @@ class ReferenceFabric(Memory):
         self._exits: dict[int, deque[tuple[int, Line]]] = {}
         self._queues: dict[int, deque[Box]] = {}
         self._ready: dict[int, int] = {}
-        self._open: dict[int, dict[tuple[int, int], Line]] = {
-            piece: {} for piece in range(self.tables.slices)
-        }
+        self._open: dict[tuple[int, int, int, int], Line] = {}
+        self._opened: dict[tuple[int, int], int] = {}
         self._held = [0] * self.tables.slices
         self._misses: dict[tuple[int, int], list[tuple[str, Line]]] = {}
 
@@ -199,13 +198,13 @@ class ReferenceFabric(Memory):
 
     def _coalesce(self, line: Line, now: int) -> None:
         """Let the line join one that is under way, or have it looked up."""
-        t, entries, key = self.tables, self._open[line.piece], (line.number, line.sectors)
+        t, key = self.tables, self._entry_key(line)
         self._add("lrc.requests", line.piece, 1)
         self._note_held(line, now)
         shares_look_up = False
         if t.lrc_enabled and line.box.transfer.kind == LOAD:
-            entry = entries.get(key)
-            if entry is not None and not may_merge(entry.readers, t.lrc_max_merged):
+            entry = self._open.get(key)
+            if entry is not None and not self._takes_reader(entry):
                 self._close(entry)
                 entry = None
             if entry is not None:
@@ -215,15 +214,25 @@ class ReferenceFabric(Memory):
                     entry.merged.append(line)
                     self._add("lrc.sectors_merged", line.piece, line.sectors)
                     return
-            elif may_open(len(entries), t.lrc_entries):
-                entries[key] = line
-                line.is_open = True
+            else:
+                self._open[key] = line
+                line.opened = self._opened.get(key[:2], 0)
+                self._opened[key[:2]] = line.opened + 1
         self._add("lrc.sectors_out", line.piece, line.sectors)
         self._look_up(line, now, 0 if shares_look_up else line.sectors)
 
+    def _entry_key(self, line: Line) -> tuple[int, int, int, int]:
+        """Name an entry of the coalescer: slice, GPC, line, sectors."""
+        return line.piece, int(self.tables.gpc_of[line.sm]), line.number, line.sectors
+
+    def _takes_reader(self, entry: Line) -> bool:
+        t = self.tables
+        younger = self._opened[self._entry_key(entry)[:2]] - entry.opened - 1
+        return may_merge(entry.readers, t.lrc_max_merged, younger, t.lrc_entries)
+
     def _close(self, entry: Line) -> None:
-        del self._open[entry.piece][entry.number, entry.sectors]
-        entry.is_open = False
+        del self._open[self._entry_key(entry)]
+        entry.opened = -1
 
     def _look_up(self, line: Line, now: int, counted: int) -> None:
         t = self.tables
@@ -316,50 +325,50 @@ class ReferenceFabric(Memory):
         )
 
     def _exit(self, piece: int, now: int) -> None:
-        """The first response leaves the slice as soon as the ports of all GPCs that read it have room."""
+        """The first response leaves the slice as soon as the port of its GPC has room."""
         waiting = self._exits[piece]
         ready, line = waiting.popleft()
-        if line.is_open:
+        if line.opened >= 0:
             self._close(line)
         self._send_out(line, now, ready)
         if waiting:
             self._open_exit(piece, waiting[0][0])
 
     def _send_out(self, line: Line, now: int, filled: int) -> None:
-        t = self.tables
+        """The response leaves for its GPC, and behind the port for all that read the line."""
+        t, gpc = self.tables, int(self.tables.gpc_of[line.sm])
         readers = (line, *reversed(line.merged))
-        crossings = self._crossings(readers)
+        port, slice_server = t.gpc_server + gpc, t.slice_server + line.piece
         service = int(t.gpc_service[line.sectors])
-        slice_server = t.slice_server + line.piece
         free = max(now * SUBTICKS, self._free[slice_server])
-        start = max(free, *(self._free[t.gpc_server + gpc] - t.port_lines * service for gpc in crossings))
+        start = max(free, self._free[port] - t.port_lines * service)
         held = self._held[line.piece]
         self._held[line.piece] += start - free
         self._free[slice_server] = start + int(t.slice_service[line.sectors])
         self._busy[slice_server] += int(t.slice_service[line.sectors])
-        ports = {}
-        for gpc, times in crossings.items():
-            port = t.gpc_server + gpc
-            self._free[port] = max(self._free[port], start) + times * service
-            self._busy[port] += times * service
-            self._add("gpc.bytes_in", gpc, times * line.sectors * SECTOR_BYTES)
-            ports[gpc] = -(-self._free[port] // SUBTICKS)
+        through = self._pass_port(line.sectors, gpc, start, self._crossings(readers))
         for reader in readers:
-            gpc = int(t.gpc_of[reader.sm])
             self._leave_queue(reader, filled, held, now)
-            reader.spend(AT_PORT, ports[gpc])
+            reader.spend(AT_PORT, through)
             self._add("gpc.sectors_delivered", gpc, line.sectors * len(reader.box.transfer.destinations))
         if len(readers) == 1 and line.box.transfer.kind == LOAD:
-            arrival = ports[int(t.gpc_of[line.sm])] + t.to_sm + int(t.from_slice[line.sm, line.piece])
+            arrival = through + t.to_sm + int(t.from_slice[line.sm, line.piece])
             line.spend(ON_WAY, arrival)
             self._hop(arrival, slice_server, lambda tick: self._enter(line, tick))
         else:
-            self._fan_out(readers, ports)
+            self._fan_out(readers, through)
 
-    def _crossings(self, readers: Sequence[Line]) -> dict[int, int]:
-        """How often a response passes each port: once, or once for each SM where it branches before."""
-        found: dict[int, int] = {}
-        for reader in readers:
-            gpc = int(self.tables.gpc_of[reader.sm])
-            found[gpc] = found.get(gpc, 0) + len(reader.box.transfer.destinations)
-        return dict.fromkeys(found, 1) if self.tables.branch_behind_port else found
+    def _pass_port(self, sectors: int, gpc: int, start: int, times: int) -> int:
+        """A response passes the port of its GPC so many times; return the tick at which it is through."""
+        t, port = self.tables, self.tables.gpc_server + gpc
+        taken = times * int(t.gpc_service[sectors])
+        self._free[port] = max(self._free[port], start) + taken
+        self._busy[port] += taken
+        self._add("gpc.bytes_in", gpc, times * sectors * SECTOR_BYTES)
+        return -(-self._free[port] // SUBTICKS)
+
+    def _crossings(self, readers: Sequence[Line]) -> int:
+        """How often a response passes its port: once, or once for each SM where it branches before."""
+        if self.tables.branch_behind_port:
+            return 1
+        return sum(len(reader.box.transfer.destinations) for reader in readers)

@@ -37,13 +37,13 @@ class Arrivals(Places):
         self._log: list[LogEntry] = []
         self._passages: list[Passage] = []
 
-    def _fan_out(self, readers: tuple[Line, ...], ports: dict[int, int]) -> None:
+    def _fan_out(self, readers: tuple[Line, ...], through: int) -> None:
         """Send a copy of the line to each destination of each reader, together for those of one CPC."""
         t, piece = self.tables, readers[0].piece
         copies: dict[int, list[Line]] = {}
         arrivals: dict[int, int] = {}
+        ready = through + t.to_sm + t.fan_out
         for reader in readers:
-            ready = ports[int(t.gpc_of[reader.sm])] + t.to_sm + t.fan_out
             for index, destination in enumerate(reader.box.transfer.destinations):
                 cpc, sm = int(t.cpc_of[destination.sm]), destination.sm
                 copy = reader.copy_to(sm, index)

@@ -39,7 +39,7 @@ class Line:
     piece: int = 0
     merged: list[Line] = field(default_factory=list)
     readers: int = 1
-    is_open: bool = False
+    opened: int = -1
     since: int = 0
     held: int = 0
     ticks: list[int] = field(default_factory=lambda: [0] * STAGES)

@@ -177,12 +177,11 @@ def _add_above_branch(loads: _Loads, row: TrafficRow, route: Route, gpc: int, be
             loads.add_once(port, dram_bytes * route.share, (row.shared, route.home, reader))
     if not behind_port:
         loads.add(gpc_port, row.bytes * route.share * len(row.destinations))
-    shared_ports = ((slices, slices), (gpc_port, gpc)) if behind_port else ((slices, slices),)
-    for port, group in shared_ports:
+    for port in (slices, gpc_port) if behind_port else (slices,):
         if row.shared is None or len(row.destinations) > 1:
             loads.add(port, row.bytes * route.share)
         else:
-            loads.add_mergeable(port, row.bytes * route.share, (row.shared, route.home, group))
+            loads.add_mergeable(port, row.bytes * route.share, (row.shared, route.home, gpc))
 
 
 def _check(machine: Machine, number: int, row: TrafficRow) -> None:

@@ -18,20 +18,20 @@ PACKET = np.dtype(
         ("line", "i8"),
         ("next", "i4"),  # in the list of its bucket, in the queue of its slice, or in the free list
         ("port", "i4"),  # upstream port
-        ("sm", "i4"),
         ("piece", "i4"),  # slice; behind the GPC port, index of the destination
         ("record", "i4"),
         ("merged", "i4"),  # next of the readers that joined
         ("waiting", "i4"),  # next of those that wait for the same miss, or in the same lane
         ("chain", "i4"),  # next in the chain of a hash slot
-        ("place", "i2"),  # slice of the chained entry; behind the GPC port, lane of its CPC
-        ("readers", "i2"),
+        ("place", "i4"),  # slice, and GPC, of the chained entry; behind the GPC port, lane of its CPC
+        ("opened", "i4"),  # number of the open entry in its coalescer; -1 where it is none
+        ("tile", "i4"),  # number of its tile, whose passage is noted; -1 where nobody asks
+        ("sm", "i2"),
         ("data", "i2"),  # bytes of the box in the line
+        ("readers", "i1"),  # of an entry; of a copied line, whether it is the last of its packet
         ("sectors", "i1"),
         ("kind", "i1"),  # of the event that comes next
-        ("holds", "i1"),  # whether it is an open entry of its coalescer
         ("from_dram", "i1"),  # whether it was read from DRAM
-        ("tile", "i4"),  # number of its tile, whose passage is noted; -1 where nobody asks
     ],
     align=True,
 )

@@ -13,24 +13,21 @@ from hoppersim.units import SECTOR_BYTES
 
 
 @inlined
-def close_entry(s, entry, piece):
+def close_entry(s, entry):
     """Take no more readers into an open entry."""
     unlink(s, s.lrc_chain, entry)
-    s.packets[entry].holds = 0
-    s.lrc_open[piece] -= 1
+    s.packets[entry].opened = -1
 
 
 @inlined
 def leave_slice(t, s, p, piece, now):
-    """Occupy the slice's exit once the ports of all GPCs that read the line have room; return the subtick."""
+    """Occupy the slice's exit once the port of the GPC that reads the line has room; return the subtick."""
     sectors = s.packets[p].sectors
-    service = t.gpc_service[sectors]
     free = max(now << SUBTICK_BITS, s.free_at[t.slice_server + piece])
-    start = free
+    port = t.gpc_server + t.gpc_of[s.packets[p].sm]
+    start = max(free, s.free_at[port] - t.port_lines * t.gpc_service[sectors])
     at = p
     while at >= 0:
-        port = t.gpc_server + t.gpc_of[s.packets[at].sm]
-        start = max(start, s.free_at[port] - t.port_lines * service)
         note_held(s.packets, s.passages, s.count, at, piece)
         at = s.packets[at].merged
     if start > free:
@@ -76,52 +73,52 @@ def branch(t, s, p, gpc, piece, ready, touched):
 
 
 @inlined
-def crossings(t, s, p, gpc):
-    """How often a response passes the port of a GPC: once, or once for each SM where it branches before."""
+def crossings(t, s, p):
+    """How often a response passes the port of its GPC: once, or once for each SM where it branches before."""
     if t.branch_behind_port:
         return 1
     count = 0
     at = p
     while at >= 0:
-        if t.gpc_of[s.packets[at].sm] == gpc:
-            count += s.records[s.packets[at].record, c.R_DESTINATIONS]
+        count += s.records[s.packets[at].record, c.R_DESTINATIONS]
         at = s.packets[at].merged
     return count
 
 
 @inlined
+def pass_port(t, s, p, start):
+    """The response passes the port of its GPC; return the tick at which it is through."""
+    gpc = t.gpc_of[s.packets[p].sm]
+    port = t.gpc_server + gpc
+    sectors = s.packets[p].sectors
+    times = crossings(t, s, p)
+    s.free_at[port] = max(s.free_at[port], start) + times * t.gpc_service[sectors]
+    s.busy[port] += times * t.gpc_service[sectors]
+    s.count[c.N_GPC, gpc] += times * sectors * SECTOR_BYTES
+    return whole_tick(s.free_at[port])
+
+
+@inlined
 def send_out(t, s, p, piece, now):
-    """Give the response a place at every port that it needs; each takes it for all readers behind."""
+    """The response leaves for its GPC, and behind the port for all that read the line."""
     filled = s.packets[p].time
     start = leave_slice(t, s, p, piece, now)
-    sectors = s.packets[p].sectors
-    service = t.gpc_service[sectors]
-    alone = s.packets[p].merged < 0 and s.records[s.packets[p].record, c.R_KIND] == LOAD
-    extra = t.to_sm if alone else t.to_sm + t.fan_out
-    passed = 0
+    through = pass_port(t, s, p, start)
+    gpc = t.gpc_of[s.packets[p].sm]
+    if s.packets[p].merged < 0 and s.records[s.packets[p].record, c.R_KIND] == LOAD:
+        note_exit(s.packets, s.passages, p, p, filled, now, through)
+        s.count[c.N_DELIVERED, gpc] += s.packets[p].sectors
+        arrival = through + t.to_sm + t.from_slice[s.packets[p].sm, piece]
+        note_arrival(s.packets, s.passages, p, arrival)
+        s.packets[p].piece = 0
+        schedule(s, p, arrival, t.slice_server + piece, c.INGRESS)
+        return
     touched = 0
     at = p
     while at >= 0:
         after = s.packets[at].merged
-        gpc = t.gpc_of[s.packets[at].sm]
-        port = t.gpc_server + gpc
-        if not passed >> gpc & 1:
-            passed |= 1 << gpc
-            times = crossings(t, s, at, gpc)
-            s.free_at[port] = max(s.free_at[port], start) + times * service
-            s.busy[port] += times * service
-            s.count[c.N_GPC, gpc] += times * sectors * SECTOR_BYTES
-        through = whole_tick(s.free_at[port])
         note_exit(s.packets, s.passages, at, p, filled, now, through)
-        ready = through + extra
-        if alone:
-            s.count[c.N_DELIVERED, gpc] += sectors
-            arrival = ready + t.from_slice[s.packets[at].sm, piece]
-            note_arrival(s.packets, s.passages, at, arrival)
-            s.packets[at].piece = 0
-            schedule(s, at, arrival, t.slice_server + piece, c.INGRESS)
-        else:
-            touched = branch(t, s, at, gpc, piece, ready, touched)
+        touched = branch(t, s, at, gpc, piece, through + t.to_sm + t.fan_out, touched)
         at = after
     for index in range(touched):
         cpc = s.touched[index]
@@ -156,8 +153,8 @@ def at_exit(t, s, clerk, now):
     p = s.slice_head[piece]
     following = s.packets[p].next
     s.slice_head[piece] = following
-    if s.packets[p].holds:
-        close_entry(s, p, piece)
+    if s.packets[p].opened >= 0:
+        close_entry(s, p)
     send_out(t, s, p, piece, now)
     if following < 0:
         s.slice_tail[piece] = -1

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from hoppersim.blocks.addresses import slice_in_partition
 from hoppersim.blocks.l2 import look_up
-from hoppersim.blocks.lrc import may_merge, may_open
+from hoppersim.blocks.lrc import may_merge
 from hoppersim.engine.compiled import columns as c
 from hoppersim.engine.compiled.calendar import (
     find,
@@ -47,7 +47,7 @@ def set_out(t, s, sm, now):
     packet = s.packets[p]
     packet.merged = -1
     packet.readers = 1
-    packet.holds = 0
+    packet.opened = -1
     packet.from_dram = 0
     s.scalars[c.LINES] += 1
     s.count[c.N_LINES, sm] += 1
@@ -74,9 +74,10 @@ def at_slice(t, s, p, now):
         s.passages[p, c.P_HELD] = s.count[c.N_HELD, piece] - max(0, opens - (now << SUBTICK_BITS))
     shares_look_up = False
     if t.lrc_enabled and s.records[packet.record, c.R_KIND] == LOAD:
-        entry = find(s, s.lrc_chain, piece, packet.line, packet.sectors)
-        if entry >= 0 and not may_merge(s.packets[entry].readers, t.lrc_max_merged):
-            close_entry(s, entry, piece)
+        queue = piece * t.gpcs + t.gpc_of[packet.sm]
+        entry = find(s, s.lrc_chain, queue, packet.line, packet.sectors)
+        if entry >= 0 and not takes_reader(t, s, entry, queue):
+            close_entry(s, entry)
             entry = -1
         if entry >= 0:
             s.packets[entry].readers += 1
@@ -86,12 +87,19 @@ def at_slice(t, s, p, now):
                 s.packets[entry].merged = p
                 s.count[c.N_LRC_MERGED, piece] += packet.sectors
                 return
-        elif may_open(s.lrc_open[piece], t.lrc_entries):
-            link(s, s.lrc_chain, p, piece, packet.line)
-            s.lrc_open[piece] += 1
-            packet.holds = 1
+        else:
+            link(s, s.lrc_chain, p, queue, packet.line)
+            packet.opened = s.lrc_opened[queue]
+            s.lrc_opened[queue] += 1
     s.count[c.N_LRC_OUT, piece] += packet.sectors
     look_up_line(t, s, p, piece, now, 0 if shares_look_up else packet.sectors)
+
+
+@inlined
+def takes_reader(t, s, entry, queue):
+    """Say whether an open entry of a GPC at a slice takes another reader."""
+    younger = s.lrc_opened[queue] - s.packets[entry].opened - 1
+    return may_merge(s.packets[entry].readers, t.lrc_max_merged, younger, t.lrc_entries)
 
 
 @inlined

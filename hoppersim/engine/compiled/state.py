@@ -57,7 +57,7 @@ class State(NamedTuple):
     wait_head: Indices
     wait_tail: Indices
     lrc_chain: Indices
-    lrc_open: Ints
+    lrc_opened: Ints
     miss_chain: Indices
     count: Ints  # type: ignore[assignment]  # hides a method of tuples
     log: Ints
@@ -95,7 +95,7 @@ def make_state(
         wait_head=_none(tables.sms),
         wait_tail=_none(tables.sms),
         lrc_chain=_none(c.CHAINS),
-        lrc_open=np.zeros(tables.slices, dtype=np.int64),
+        lrc_opened=np.zeros(tables.slices * tables.gpcs, dtype=np.int64),
         miss_chain=_none(c.CHAINS),
         count=np.zeros((c.COUNTERS + 1, units), dtype=np.int64),
         log=np.zeros((1 << 14, c.LOG_COLUMNS), dtype=np.int64),
