@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hoppersim.blocks.addresses import channel_of, page_draw, slice_in_partition
-from hoppersim.blocks.lrc import may_merge
+from hoppersim.blocks.lrc import ALONE, MERGES, SHARES, meeting
 from hoppersim.engine.interface import (
     AT_PORT,
     BETWEEN_SMS,
@@ -70,7 +70,8 @@ class ReferenceFabric(Memory):
         self._queues: dict[int, deque[Box]] = {}
         self._ready: dict[int, int] = {}
         self._open: dict[tuple[int, int, int, int], Line] = {}
-        self._opened: dict[tuple[int, int], int] = {}
+        self._turns = [0] * self.tables.slices
+        self._gone = [0] * self.tables.slices
         self._held = [0] * self.tables.slices
         self._misses: dict[tuple[int, int], list[tuple[str, Line]]] = {}
 
@@ -201,38 +202,46 @@ class ReferenceFabric(Memory):
         t, key = self.tables, self._entry_key(line)
         self._add("lrc.requests", line.piece, 1)
         self._note_held(line, now)
-        shares_look_up = False
+        met = ALONE
         if t.lrc_enabled and line.box.transfer.kind == LOAD:
             entry = self._open.get(key)
-            if entry is not None and not self._takes_reader(entry):
-                self._close(entry)
-                entry = None
             if entry is not None:
-                entry.readers += 1
-                shares_look_up = line.sm in (entry.sm, *(reader.sm for reader in entry.merged))
-                if not shares_look_up:
-                    entry.merged.append(line)
-                    self._add("lrc.sectors_merged", line.piece, line.sectors)
-                    return
-            else:
+                met = self._meet(entry, line.sm, now)
+                if met == ALONE:
+                    self._close(entry)
+            if entry is None or met == ALONE:
                 self._open[key] = line
-                line.opened = self._opened.get(key[:2], 0)
-                self._opened[key[:2]] = line.opened + 1
+                line.is_open = True
+            else:
+                entry.readers += 1
+            if entry is not None and met == MERGES:
+                entry.merged.append(line)
+                self._add("lrc.sectors_merged", line.piece, line.sectors)
+                return
         self._add("lrc.sectors_out", line.piece, line.sectors)
-        self._look_up(line, now, 0 if shares_look_up else line.sectors)
+        self._look_up(line, now, 0 if met == SHARES else line.sectors)
 
     def _entry_key(self, line: Line) -> tuple[int, int, int, int]:
         """Name an entry of the coalescer: slice, GPC, line, sectors."""
         return line.piece, int(self.tables.gpc_of[line.sm]), line.number, line.sectors
 
-    def _takes_reader(self, entry: Line) -> bool:
+    def _meet(self, entry: Line, sm: int, now: int) -> int:
+        """Say how a read by an SM meets an open entry of its GPC."""
         t = self.tables
-        younger = self._opened[self._entry_key(entry)[:2]] - entry.opened - 1
-        return may_merge(entry.readers, t.lrc_max_merged, younger, t.lrc_entries)
+        if entry.readers >= t.lrc_max_merged:
+            return ALONE
+        met = MERGES
+        if entry.turn >= 0 and entry.ready <= now:
+            behind = self._turns[entry.piece]
+            waiting = behind - self._gone[entry.piece]
+            met = meeting(waiting, behind - entry.turn, t.lrc_entries, t.lrc_held)
+        if met == MERGES and sm in (entry.sm, *(reader.sm for reader in entry.merged)):
+            return SHARES
+        return met
 
     def _close(self, entry: Line) -> None:
         del self._open[self._entry_key(entry)]
-        entry.opened = -1
+        entry.is_open = False
 
     def _look_up(self, line: Line, now: int, counted: int) -> None:
         t = self.tables
@@ -300,6 +309,8 @@ class ReferenceFabric(Memory):
     def _respond(self, line: Line, ready: int, waited: int) -> None:
         """The response queues at the exit of its slice, which serves one after the other."""
         line.spend(waited, ready)
+        line.turn, line.ready = self._turns[line.piece], ready
+        self._turns[line.piece] += 1
         waiting = self._exits.setdefault(line.piece, deque())
         waiting.append((ready, line))
         if len(waiting) == 1:
@@ -328,7 +339,8 @@ class ReferenceFabric(Memory):
         """The first response leaves the slice as soon as the port of its GPC has room."""
         waiting = self._exits[piece]
         ready, line = waiting.popleft()
-        if line.opened >= 0:
+        self._gone[piece] += 1
+        if line.is_open:
             self._close(line)
         self._send_out(line, now, ready)
         if waiting:

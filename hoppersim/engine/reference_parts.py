@@ -39,7 +39,9 @@ class Line:
     piece: int = 0
     merged: list[Line] = field(default_factory=list)
     readers: int = 1
-    opened: int = -1
+    is_open: bool = False
+    turn: int = -1
+    ready: int = 0
     since: int = 0
     held: int = 0
     ticks: list[int] = field(default_factory=lambda: [0] * STAGES)

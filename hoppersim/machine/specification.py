@@ -93,7 +93,8 @@ class Lrc(_Section, frozen=True):
     """The L2 request coalescer in front of every slice."""
 
     enabled: Annotated[int, _unit("flag", "1: merge reads of one line by several SMs", ge=0, le=1)]
-    entries: Annotated[int, _unit("line", "lines that a slice has open for a GPC: the latest of them", ge=1)]
+    entries: Annotated[int, _unit("line", "of a slice that wait for their look-up, with which others merge", ge=1)]
+    held: Annotated[int, _unit("line", "of a slice that are looked up and wait, whose look-up others share", ge=1)]
     fan_out_latency: Annotated[float, _unit("cycle", "what a response to several SMs takes longer", ge=0)]
     max_merged: Annotated[
         int, _unit("request", "requests that one entry can serve, the first included", ge=1)

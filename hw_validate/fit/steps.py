@@ -64,8 +64,13 @@ STEPS: tuple[Step, ...] = (
         (Probe({"experiment": "private_port", "group": 1, "count": (8, 9, 10, 12, 14, 16)}),),
     ),
     Scan(
+        "window", "lines that a slice has open for a GPC, from two readers a time apart on the full chip",
+        (Values("lrc.entries", (16, 24, 32, 48, 64, 96, 1024)),),
+        (Probe({"experiment": "skew", "where": "chip", "stages": 4, "skew": (0, 100, 200, 300, 400, 600)}),),
+    ),
+    Scan(
         "chip", "responses that wait at a port before slices are held up, from loops on many SMs",
-        (Values("xbar.port_lines", (75, 100, 150, 200, 300, 600, 1200)),),
+        (Values("xbar.port_lines", (100, 150, 200, 300, 400, 600, 1200)),),
         (Probe({"experiment": "in_flight", "case.mode": "unicast_distinct", "case.rows": (128, 256),
                 "case.stages": 4}, 6),
          Probe({"experiment": "curve", "curve": ("distinct", "multicast_c2", "shared_c2"), "pace": (0, 60)}),
@@ -74,7 +79,7 @@ STEPS: tuple[Step, ...] = (
     ),
     Scan(
         "lanes", "lanes in front of a CPC and lines that wait at an SM, from clusters of 2 and 4 in one GPC",
-        (Values("xbar.cpc_lanes", (2, 3, 4, 6, 8, 12)), Values("xbar.ingress_lines", (1, 2, 4, 8))),
+        (Values("xbar.cpc_lanes", (4, 8, 12, 16, 24, 47)), Values("xbar.ingress_lines", (1, 2, 3, 4, 8))),
         (Probe({"experiment": "fan_out_gpc", "case.mode": ("multicast", "multicast_slices"),
                 "case.rows": (128, 256), "count": (8, 12, 16)}, 8),),
     ),
@@ -86,9 +91,9 @@ STEPS: tuple[Step, ...] = (
         notes=("one box at a time shows 3 to 7 cycles, loops more: one number stands for both",),
     ),
     LeastSquares(
-        "arrivals", "between remote arrivals at a barrier, from multicast by a leader in clusters of 16",
+        "arrivals", "between remote arrivals at a barrier, from small boxes by a leader in clusters of 16",
         (Parameter(("fabric.arrive_interval",), 0.5, 60, 0.1),),
-        (Probe({"experiment": "in_flight", "case.mode": "multicast", "case.cluster": 16}, 10),),
+        (Probe({"experiment": "in_flight", "case.mode": "multicast", "case.cluster": 16, "case.rows": (8, 16, 32)}, 10),),
     ),
     LeastSquares(
         "hbm_stream", "share of the peak that HBM reaches, from distinct tiles of which many are in flight",

@@ -23,8 +23,8 @@ PACKET = np.dtype(
         ("merged", "i4"),  # next of the readers that joined
         ("waiting", "i4"),  # next of those that wait for the same miss, or in the same lane
         ("chain", "i4"),  # next in the chain of a hash slot
-        ("place", "i4"),  # slice, and GPC, of the chained entry; behind the GPC port, lane of its CPC
-        ("opened", "i4"),  # number of the open entry in its coalescer; -1 where it is none
+        ("place", "i4"),  # of a chained entry: slice and GPC, or slice; -1 of none; later the lane of its CPC
+        ("turn", "i4"),  # number in the queue of its slice; -1 before it has one
         ("tile", "i4"),  # number of its tile, whose passage is noted; -1 where nobody asks
         ("sm", "i2"),
         ("data", "i2"),  # bytes of the box in the line

@@ -16,7 +16,7 @@ from hoppersim.units import SECTOR_BYTES
 def close_entry(s, entry):
     """Take no more readers into an open entry."""
     unlink(s, s.lrc_chain, entry)
-    s.packets[entry].opened = -1
+    s.packets[entry].place = -1
 
 
 @inlined
@@ -134,6 +134,8 @@ def respond(t, s, p, ready):
     piece = packet.piece
     packet.time = ready
     packet.next = -1
+    packet.turn = s.slice_in[piece]
+    s.slice_in[piece] += 1
     tail = s.slice_tail[piece]
     s.slice_tail[piece] = p
     if tail >= 0:
@@ -153,7 +155,8 @@ def at_exit(t, s, clerk, now):
     p = s.slice_head[piece]
     following = s.packets[p].next
     s.slice_head[piece] = following
-    if s.packets[p].opened >= 0:
+    s.slice_out[piece] += 1
+    if s.packets[p].place >= 0:
         close_entry(s, p)
     send_out(t, s, p, piece, now)
     if following < 0:

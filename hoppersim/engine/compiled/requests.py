@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from hoppersim.blocks.addresses import slice_in_partition
 from hoppersim.blocks.l2 import look_up
-from hoppersim.blocks.lrc import may_merge
+from hoppersim.blocks.lrc import ALONE, MERGES, SHARES, meeting
 from hoppersim.engine.compiled import columns as c
 from hoppersim.engine.compiled.calendar import (
     find,
@@ -47,7 +47,8 @@ def set_out(t, s, sm, now):
     packet = s.packets[p]
     packet.merged = -1
     packet.readers = 1
-    packet.opened = -1
+    packet.place = -1
+    packet.turn = -1
     packet.from_dram = 0
     s.scalars[c.LINES] += 1
     s.count[c.N_LINES, sm] += 1
@@ -72,34 +73,40 @@ def at_slice(t, s, p, now):
     if packet.tile >= 0:  # note how long ports have held up the slice's exit so far
         opens = s.free_at[t.slice_server + piece] - t.slice_service[packet.sectors]
         s.passages[p, c.P_HELD] = s.count[c.N_HELD, piece] - max(0, opens - (now << SUBTICK_BITS))
-    shares_look_up = False
+    met = ALONE
     if t.lrc_enabled and s.records[packet.record, c.R_KIND] == LOAD:
         queue = piece * t.gpcs + t.gpc_of[packet.sm]
         entry = find(s, s.lrc_chain, queue, packet.line, packet.sectors)
-        if entry >= 0 and not takes_reader(t, s, entry, queue):
-            close_entry(s, entry)
-            entry = -1
         if entry >= 0:
-            s.packets[entry].readers += 1
-            shares_look_up = reads_already(s, entry, packet.sm)
-            if not shares_look_up:
-                packet.merged = s.packets[entry].merged
-                s.packets[entry].merged = p
-                s.count[c.N_LRC_MERGED, piece] += packet.sectors
-                return
-        else:
+            met = meet(t, s, entry, packet.sm, piece, now)
+            if met == ALONE:
+                close_entry(s, entry)
+        if met == ALONE:
             link(s, s.lrc_chain, p, queue, packet.line)
-            packet.opened = s.lrc_opened[queue]
-            s.lrc_opened[queue] += 1
+        else:
+            s.packets[entry].readers += 1
+        if met == MERGES:
+            packet.merged = s.packets[entry].merged
+            s.packets[entry].merged = p
+            s.count[c.N_LRC_MERGED, piece] += packet.sectors
+            return
     s.count[c.N_LRC_OUT, piece] += packet.sectors
-    look_up_line(t, s, p, piece, now, 0 if shares_look_up else packet.sectors)
+    look_up_line(t, s, p, piece, now, 0 if met == SHARES else packet.sectors)
 
 
 @inlined
-def takes_reader(t, s, entry, queue):
-    """Say whether an open entry of a GPC at a slice takes another reader."""
-    younger = s.lrc_opened[queue] - s.packets[entry].opened - 1
-    return may_merge(s.packets[entry].readers, t.lrc_max_merged, younger, t.lrc_entries)
+def meet(t, s, entry, sm, piece, now):
+    """Say how a read by an SM meets an open entry of its GPC at a slice."""
+    packet = s.packets[entry]
+    if packet.readers >= t.lrc_max_merged:
+        return ALONE
+    met = MERGES  # as long as its data are on their way
+    if packet.turn >= 0 and packet.time <= now:
+        behind = s.slice_in[piece]
+        met = meeting(behind - s.slice_out[piece], behind - packet.turn, t.lrc_entries, t.lrc_held)
+    if met == MERGES and reads_already(s, entry, sm):
+        return SHARES
+    return met
 
 
 @inlined

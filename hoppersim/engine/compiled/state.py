@@ -46,6 +46,8 @@ class State(NamedTuple):
     present: NDArray[np.uint8]
     slice_head: Indices
     slice_tail: Indices
+    slice_in: Ints
+    slice_out: Ints
     cpc_head: Indices
     touched: Indices
     store_count: Indices
@@ -57,7 +59,6 @@ class State(NamedTuple):
     wait_head: Indices
     wait_tail: Indices
     lrc_chain: Indices
-    lrc_opened: Ints
     miss_chain: Indices
     count: Ints  # type: ignore[assignment]  # hides a method of tuples
     log: Ints
@@ -84,6 +85,8 @@ def make_state(
         present=l2.nothing_present(tables.partitions, memory_lines),
         slice_head=_none(tables.slices),
         slice_tail=_none(tables.slices),
+        slice_in=np.zeros(tables.slices, dtype=np.int64),
+        slice_out=np.zeros(tables.slices, dtype=np.int64),
         cpc_head=_none(tables.cpcs),
         touched=np.zeros(tables.cpcs, dtype=np.int32),
         store_count=np.zeros(tables.slices, dtype=np.int32),
@@ -95,7 +98,6 @@ def make_state(
         wait_head=_none(tables.sms),
         wait_tail=_none(tables.sms),
         lrc_chain=_none(c.CHAINS),
-        lrc_opened=np.zeros(tables.slices * tables.gpcs, dtype=np.int64),
         miss_chain=_none(c.CHAINS),
         count=np.zeros((c.COUNTERS + 1, units), dtype=np.int64),
         log=np.zeros((1 << 14, c.LOG_COLUMNS), dtype=np.int64),
