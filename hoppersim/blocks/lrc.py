@@ -1,14 +1,15 @@
 """The L2 request coalescer in front of a slice.
 
-Models: reads of one line by SMs of one GPC meet in the slice. Requests wait for their look-up, `entries` of
-them where the coalescer sees them and the others before that; up to `held` lines that are looked up wait for
-their way out. A read that finds one of the same sectors still waiting for its look-up, or for its data,
-merges with it: the line is looked up and sent once, passes the port of the GPC once, and is handed to the
-readers behind it. One that finds the line waiting for its way out shares the look-up, but is sent by itself,
-and so is a second read by the same SM. `max_merged` reads share a look-up; the next one begins anew. A TMA
-multicast is merged by program: one request, one response, a copy for each receiver; it joins nothing.
+Models: reads of one line by SMs of one GPC meet in front of the slice. For each GPC the slice keeps the
+latest `held` lines that were asked for. A read of the same sectors of one of them shares its look-up. If that
+line also still waits for its look-up, or its data are on their way, the read merges with it: one response
+passes the port of the GPC once, and is handed to the readers behind it. Else it is sent by itself, and so is
+a second read by the same SM. Of the responses that wait at a slice, the first `answers` are looked up; of
+those behind them, a read can merge with one no more than `entries` before it. `max_merged` reads share a
+look-up; the next one begins anew. A TMA multicast is merged by program: one request, one response, a copy for
+each receiver; it joins nothing.
 
-Leaves out: holding a line after its response. Counters: lrc.requests, lrc.sectors_out, lrc.sectors_merged.
+Leaves out: what a line that is held costs. Counters: lrc.requests, lrc.sectors_out, lrc.sectors_merged.
 """
 
 from __future__ import annotations
@@ -20,8 +21,8 @@ ALONE, SHARES, MERGES = range(3)
 
 
 @register_jitable
-def meeting(waiting: int, between: int, entries: int, held: int) -> int:
-    """Say how a read meets an earlier one of the same line whose response waits at the slice.
+def still_merges(waiting: int, between: int, entries: int, answers: int) -> bool:
+    """Say whether a read may share the response of an earlier one that waits at the slice with its data.
 
     Parameters
     ----------
@@ -29,10 +30,7 @@ def meeting(waiting: int, between: int, entries: int, held: int) -> int:
         Responses that wait at the slice.
     between
         How many places behind the earlier one the read would wait.
-    entries, held
+    entries, answers
         Lines that the coalescer sees before their look-up, and that wait after it.
     """
-    place = min(waiting, held + entries) - between
-    if place >= held:
-        return MERGES
-    return SHARES if place >= 0 else ALONE
+    return between <= entries and waiting - between >= answers

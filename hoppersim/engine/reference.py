@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hoppersim.blocks.addresses import channel_of, page_draw, slice_in_partition
-from hoppersim.blocks.lrc import ALONE, MERGES, SHARES, meeting
+from hoppersim.blocks.lrc import ALONE, MERGES, SHARES, still_merges
 from hoppersim.engine.interface import (
     AT_PORT,
     BETWEEN_SMS,
@@ -33,7 +33,7 @@ from hoppersim.engine.interface import (
     Transfer,
 )
 from hoppersim.engine.reference_memory import Memory
-from hoppersim.engine.reference_parts import Box, Line, collect, make_box
+from hoppersim.engine.reference_parts import Box, Entry, KeptLines, Line, collect, make_box
 from hoppersim.engine.tables import SUBTICKS, first_event, first_news, launch_ticks, make_tables
 from hoppersim.machine import Machine
 from hoppersim.units import LINE_BYTES, SECTOR_BYTES, SECTORS_PER_LINE
@@ -69,7 +69,7 @@ class ReferenceFabric(Memory):
         self._exits: dict[int, deque[tuple[int, Line]]] = {}
         self._queues: dict[int, deque[Box]] = {}
         self._ready: dict[int, int] = {}
-        self._open: dict[tuple[int, int, int, int], Line] = {}
+        self._kept: dict[tuple[int, int], KeptLines] = {}
         self._turns = [0] * self.tables.slices
         self._gone = [0] * self.tables.slices
         self._held = [0] * self.tables.slices
@@ -199,49 +199,42 @@ class ReferenceFabric(Memory):
 
     def _coalesce(self, line: Line, now: int) -> None:
         """Let the line join one that is under way, or have it looked up."""
-        t, key = self.tables, self._entry_key(line)
+        t = self.tables
         self._add("lrc.requests", line.piece, 1)
         self._note_held(line, now)
         met = ALONE
         if t.lrc_enabled and line.box.transfer.kind == LOAD:
-            entry = self._open.get(key)
-            if entry is not None:
-                met = self._meet(entry, line.sm, now)
-                if met == ALONE:
-                    self._close(entry)
+            kept = self._kept_lines(line)
+            entry = kept.find(line)
+            met = ALONE if entry is None else self._meet(entry, line.sm, now)
             if entry is None or met == ALONE:
-                self._open[key] = line
-                line.is_open = True
-            else:
-                entry.readers += 1
-            if entry is not None and met == MERGES:
-                entry.merged.append(line)
+                line.entry = kept.open(line)
+            elif entry.take(line, met):
                 self._add("lrc.sectors_merged", line.piece, line.sectors)
                 return
         self._add("lrc.sectors_out", line.piece, line.sectors)
         self._look_up(line, now, 0 if met == SHARES else line.sectors)
 
-    def _entry_key(self, line: Line) -> tuple[int, int, int, int]:
-        """Name an entry of the coalescer: slice, GPC, line, sectors."""
-        return line.piece, int(self.tables.gpc_of[line.sm]), line.number, line.sectors
+    def _kept_lines(self, line: Line) -> KeptLines:
+        """Give the lines that the line's slice keeps for its GPC."""
+        place = line.piece, int(self.tables.gpc_of[line.sm])
+        if place not in self._kept:
+            self._kept[place] = KeptLines(self.tables.lrc_held)
+        return self._kept[place]
 
-    def _meet(self, entry: Line, sm: int, now: int) -> int:
-        """Say how a read by an SM meets an open entry of its GPC."""
-        t = self.tables
+    def _meet(self, entry: Entry, sm: int, now: int) -> int:
+        """Say how a read by an SM meets an entry of its GPC."""
+        t, leader = self.tables, entry.leader
         if entry.readers >= t.lrc_max_merged:
             return ALONE
-        met = MERGES
-        if entry.turn >= 0 and entry.ready <= now:
-            behind = self._turns[entry.piece]
-            waiting = behind - self._gone[entry.piece]
-            met = meeting(waiting, behind - entry.turn, t.lrc_entries, t.lrc_held)
-        if met == MERGES and sm in (entry.sm, *(reader.sm for reader in entry.merged)):
-            return SHARES
-        return met
-
-    def _close(self, entry: Line) -> None:
-        del self._open[self._entry_key(entry)]
-        entry.is_open = False
+        if leader is not None and sm not in (leader.sm, *(reader.sm for reader in leader.merged)):
+            behind = self._turns[leader.piece]
+            waiting = behind - self._gone[leader.piece]
+            if leader.turn < 0 or leader.ready > now:
+                return MERGES
+            if still_merges(waiting, behind - leader.turn, t.lrc_entries, t.lrc_answers):
+                return MERGES
+        return ALONE if entry.shared else SHARES
 
     def _look_up(self, line: Line, now: int, counted: int) -> None:
         t = self.tables
@@ -340,8 +333,8 @@ class ReferenceFabric(Memory):
         waiting = self._exits[piece]
         ready, line = waiting.popleft()
         self._gone[piece] += 1
-        if line.is_open:
-            self._close(line)
+        if line.entry is not None and line.entry.leader is line:
+            line.entry.leader = None
         self._send_out(line, now, ready)
         if waiting:
             self._open_exit(piece, waiting[0][0])

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from collections import deque
 from dataclasses import dataclass, field
 
 import numpy as np
 from numpy.typing import NDArray
 
+from hoppersim.blocks.lrc import MERGES
 from hoppersim.blocks.tma import piece_end, sectors_between
 from hoppersim.engine.interface import STAGES, Transfer
 from hoppersim.engine.output import COUNTER_NAMES
@@ -38,8 +40,7 @@ class Line:
     index: int = 0
     piece: int = 0
     merged: list[Line] = field(default_factory=list)
-    readers: int = 1
-    is_open: bool = False
+    entry: Entry | None = None
     turn: int = -1
     ready: int = 0
     since: int = 0
@@ -56,6 +57,49 @@ class Line:
         copy = Line(self.box, self.number, self.sectors, self.data, sm, index)
         copy.since, copy.ticks = self.since, self.ticks.copy()
         return copy
+
+
+class Entry:
+    """A line that a coalescer keeps for a GPC, and its response as long as that has not left."""
+
+    def __init__(self, leader: Line) -> None:
+        self.leader: Line | None = leader
+        self.key = leader.number, leader.sectors
+        self.readers = 1
+        self.shared = False
+
+    def take(self, line: Line, met: int) -> bool:
+        """Let a read share the look-up, or, as is then said, join the response."""
+        self.readers += 1
+        if met == MERGES and self.leader is not None:
+            self.leader.merged.append(line)
+            return True
+        self.shared, self.leader, line.entry = True, line, self
+        return False
+
+
+class KeptLines:
+    """The latest lines of a GPC at a slice."""
+
+    def __init__(self, most: int) -> None:
+        self._most = most
+        self._order: deque[Entry] = deque()
+        self._latest: dict[tuple[int, int], Entry] = {}
+
+    def find(self, line: Line) -> Entry | None:
+        """Find the latest entry of a line and its sectors."""
+        return self._latest.get((line.number, line.sectors))
+
+    def open(self, line: Line) -> Entry:
+        """Keep a line, in place of the oldest."""
+        if len(self._order) == self._most:
+            oldest = self._order.popleft()
+            if self._latest[oldest.key] is oldest:
+                del self._latest[oldest.key]
+        entry = Entry(line)
+        self._order.append(entry)
+        self._latest[entry.key] = entry
+        return entry
 
 
 def make_box(transfer: Transfer) -> Box:

@@ -81,6 +81,7 @@ class Tables(NamedTuple):
     # coalescer
     lrc_enabled: int
     lrc_entries: int
+    lrc_answers: int
     lrc_held: int
     lrc_max_merged: int
     granular: int
@@ -209,7 +210,7 @@ def make_tables(machine: Machine, granular: bool = False, kinds: frozenset[int] 
         pair=pair, copy_launch=to_ticks(spec.tma.copy_launch_latency),
         copy_interval=round(spec.tma.copy_interval * TICKS_PER_CYCLE),
         store_launch=to_ticks(spec.tma.store_launch_latency),
-        lrc_enabled=spec.lrc.enabled, lrc_entries=spec.lrc.entries, lrc_held=spec.lrc.held, lrc_max_merged=spec.lrc.max_merged,
+        lrc_enabled=spec.lrc.enabled, lrc_entries=spec.lrc.entries, lrc_answers=spec.lrc.answers, lrc_held=spec.lrc.held, lrc_max_merged=spec.lrc.max_merged,
         granular=int(granular), port_lines=spec.xbar.port_lines,
         branch_behind_port=spec.xbar.branch_behind_port,
         cpc_lanes=spec.xbar.cpc_lanes, ingress_lines=spec.xbar.ingress_lines,

@@ -94,7 +94,8 @@ class Lrc(_Section, frozen=True):
 
     enabled: Annotated[int, _unit("flag", "1: merge reads of one line by several SMs", ge=0, le=1)]
     entries: Annotated[int, _unit("line", "of a slice that wait for their look-up, with which others merge", ge=1)]
-    held: Annotated[int, _unit("line", "of a slice that are looked up and wait, whose look-up others share", ge=1)]
+    answers: Annotated[int, _unit("line", "of a slice that are looked up and wait for their way out", ge=0)]
+    held: Annotated[int, _unit("line", "that a slice keeps for each GPC, whose look-up others share", ge=1)]
     fan_out_latency: Annotated[float, _unit("cycle", "what a response to several SMs takes longer", ge=0)]
     max_merged: Annotated[
         int, _unit("request", "requests that one entry can serve, the first included", ge=1)

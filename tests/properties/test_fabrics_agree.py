@@ -32,6 +32,7 @@ machines = st.fixed_dictionaries(
         "tma.box_interval": st.sampled_from([0.0, 2.0]),
         "lrc.enabled": st.sampled_from([0, 1]),
         "lrc.entries": st.sampled_from([1, 4, 64]),
+        "lrc.answers": st.sampled_from([0, 3, 64]),
         "lrc.held": st.sampled_from([1, 3, 64]),
         "lrc.max_merged": st.sampled_from([1, 2, 16]),
         "lrc.fan_out_latency": st.sampled_from([0.0, 40.0]),

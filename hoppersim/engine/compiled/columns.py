@@ -23,12 +23,12 @@ PACKET = np.dtype(
         ("merged", "i4"),  # next of the readers that joined
         ("waiting", "i4"),  # next of those that wait for the same miss, or in the same lane
         ("chain", "i4"),  # next in the chain of a hash slot
-        ("place", "i4"),  # of a chained entry: slice and GPC, or slice; -1 of none; later the lane of its CPC
+        ("place", "i4"),  # entry of its coalescer, or -1; of a miss, its slice; behind the port, lane of the CPC
         ("turn", "i4"),  # number in the queue of its slice; -1 before it has one
         ("tile", "i4"),  # number of its tile, whose passage is noted; -1 where nobody asks
         ("sm", "i2"),
         ("data", "i2"),  # bytes of the box in the line
-        ("readers", "i1"),  # of an entry; of a copied line, whether it is the last of its packet
+        ("ends", "i1"),  # of a copied line: whether it is the last of its packet
         ("sectors", "i1"),
         ("kind", "i1"),  # of the event that comes next
         ("from_dram", "i1"),  # whether it was read from DRAM
@@ -37,6 +37,12 @@ PACKET = np.dtype(
 )
 """A packet: one line of the processor's cache, 64 bytes."""
 assert PACKET.itemsize == 64
+
+ENTRY = np.dtype(
+    [("line", "i8"), ("chain", "i4"), ("leader", "i4"), ("readers", "i2"), ("shared", "i2"), ("sectors", "i4")],
+    align=True,
+)
+"""A line that a coalescer keeps for a GPC: next in its chain, packet whose response may be joined or -1."""
 
 # what `advance` returns
 DONE, NEED_PACKETS, LOG_FULL = range(3)

@@ -55,7 +55,7 @@ def send(t, s, engine, now):
     piece = home_slice(t, packet.line)
     packet.piece = piece
     packet.merged = engine
-    packet.readers = 1 if last else 0
+    packet.ends = 1 if last else 0
     packet.waiting = -1
     packet.time = leave
     if s.store_count[piece] < t.store_lines:
@@ -85,7 +85,7 @@ def depart(t, s, p, leave):
     sm = packet.sm
     s.store_count[packet.piece] += 1
     schedule(s, p, leave + t.to_slice[sm, packet.piece], t.copy_server + sm, c.WRITE)
-    go_on(t, s, packet.merged, packet.readers == 1, leave)
+    go_on(t, s, packet.merged, packet.ends == 1, leave)
     deliver(t, s, p, 0, leave, leave + t.completion)
 
 

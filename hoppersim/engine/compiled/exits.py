@@ -3,20 +3,14 @@
 from __future__ import annotations
 
 from hoppersim.engine.compiled import columns as c
-from hoppersim.engine.compiled.calendar import drop_packet, schedule, take_packet, unlink, whole_tick
+from hoppersim.engine.compiled.calendar import drop_packet, schedule, take_packet, whole_tick
+from hoppersim.engine.compiled.coalescer import close_to_mergers
 from hoppersim.engine.compiled.inlined import inlined
 from hoppersim.engine.compiled.passages import note_arrival, note_exit, note_held, split_passage
 from hoppersim.engine.compiled.prefetch import prefetch
 from hoppersim.engine.interface import LOAD
 from hoppersim.engine.tables import SUBTICK_BITS
 from hoppersim.units import SECTOR_BYTES
-
-
-@inlined
-def close_entry(s, entry):
-    """Take no more readers into an open entry."""
-    unlink(s, s.lrc_chain, entry)
-    s.packets[entry].place = -1
 
 
 @inlined
@@ -156,8 +150,7 @@ def at_exit(t, s, clerk, now):
     following = s.packets[p].next
     s.slice_head[piece] = following
     s.slice_out[piece] += 1
-    if s.packets[p].place >= 0:
-        close_entry(s, p)
+    close_to_mergers(s, p)
     send_out(t, s, p, piece, now)
     if following < 0:
         s.slice_tail[piece] = -1

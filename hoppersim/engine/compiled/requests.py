@@ -4,11 +4,9 @@ from __future__ import annotations
 
 from hoppersim.blocks.addresses import slice_in_partition
 from hoppersim.blocks.l2 import look_up
-from hoppersim.blocks.lrc import ALONE, MERGES, SHARES, meeting
+from hoppersim.blocks.lrc import ALONE, SHARES
 from hoppersim.engine.compiled import columns as c
 from hoppersim.engine.compiled.calendar import (
-    find,
-    link,
     next_record,
     schedule,
     serve,
@@ -16,7 +14,8 @@ from hoppersim.engine.compiled.calendar import (
     walk,
     whole_tick,
 )
-from hoppersim.engine.compiled.exits import close_entry, respond
+from hoppersim.engine.compiled.coalescer import find_entry, join, meet, open_entry, share_entry
+from hoppersim.engine.compiled.exits import respond
 from hoppersim.engine.compiled.inlined import inlined
 from hoppersim.engine.compiled.misses import ask_hbm, home_slice, open_miss
 from hoppersim.engine.compiled.passages import note_request
@@ -46,7 +45,6 @@ def set_out(t, s, sm, now):
     last = walk(s, s.queue_head[sm], p)
     packet = s.packets[p]
     packet.merged = -1
-    packet.readers = 1
     packet.place = -1
     packet.turn = -1
     packet.from_dram = 0
@@ -76,48 +74,18 @@ def at_slice(t, s, p, now):
     met = ALONE
     if t.lrc_enabled and s.records[packet.record, c.R_KIND] == LOAD:
         queue = piece * t.gpcs + t.gpc_of[packet.sm]
-        entry = find(s, s.lrc_chain, queue, packet.line, packet.sectors)
+        entry = find_entry(t, s, queue, packet.line, packet.sectors)
         if entry >= 0:
             met = meet(t, s, entry, packet.sm, piece, now)
-            if met == ALONE:
-                close_entry(s, entry)
         if met == ALONE:
-            link(s, s.lrc_chain, p, queue, packet.line)
+            open_entry(t, s, p, queue)
+        elif met == SHARES:
+            share_entry(s, p, entry)
         else:
-            s.packets[entry].readers += 1
-        if met == MERGES:
-            packet.merged = s.packets[entry].merged
-            s.packets[entry].merged = p
-            s.count[c.N_LRC_MERGED, piece] += packet.sectors
+            join(s, p, entry, piece)
             return
     s.count[c.N_LRC_OUT, piece] += packet.sectors
     look_up_line(t, s, p, piece, now, 0 if met == SHARES else packet.sectors)
-
-
-@inlined
-def meet(t, s, entry, sm, piece, now):
-    """Say how a read by an SM meets an open entry of its GPC at a slice."""
-    packet = s.packets[entry]
-    if packet.readers >= t.lrc_max_merged:
-        return ALONE
-    met = MERGES  # as long as its data are on their way
-    if packet.turn >= 0 and packet.time <= now:
-        behind = s.slice_in[piece]
-        met = meeting(behind - s.slice_out[piece], behind - packet.turn, t.lrc_entries, t.lrc_held)
-    if met == MERGES and reads_already(s, entry, sm):
-        return SHARES
-    return met
-
-
-@inlined
-def reads_already(s, entry, sm):
-    """Say whether an SM is among the readers of an open entry."""
-    at = entry
-    while at >= 0:
-        if s.packets[at].sm == sm:
-            return True
-        at = s.packets[at].merged
-    return False
 
 
 @inlined

@@ -59,6 +59,8 @@ class State(NamedTuple):
     wait_head: Indices
     wait_tail: Indices
     lrc_chain: Indices
+    lrc_opened: Ints
+    entries: NDArray[Any]
     miss_chain: Indices
     count: Ints  # type: ignore[assignment]  # hides a method of tuples
     log: Ints
@@ -98,6 +100,8 @@ def make_state(
         wait_head=_none(tables.sms),
         wait_tail=_none(tables.sms),
         lrc_chain=_none(c.CHAINS),
+        lrc_opened=np.zeros(tables.slices * tables.gpcs, dtype=np.int64),
+        entries=np.zeros(tables.slices * tables.gpcs * tables.lrc_held, dtype=c.ENTRY),
         miss_chain=_none(c.CHAINS),
         count=np.zeros((c.COUNTERS + 1, units), dtype=np.int64),
         log=np.zeros((1 << 14, c.LOG_COLUMNS), dtype=np.int64),

@@ -1,0 +1,105 @@
+"""The lines that a coalescer keeps for each GPC, in the compiled fabric: a ring of the latest at every slice."""
+
+from __future__ import annotations
+
+from hoppersim.blocks.lrc import ALONE, MERGES, SHARES, still_merges
+from hoppersim.engine.compiled import columns as c
+from hoppersim.engine.compiled.calendar import chain_slot
+from hoppersim.engine.compiled.inlined import inlined
+
+
+@inlined
+def find_entry(t, s, queue, line, sectors):
+    """Find the latest entry of a line for a GPC at a slice."""
+    entry = s.lrc_chain[chain_slot(line)]
+    while entry >= 0:
+        kept = s.entries[entry]
+        if kept.line == line and entry // t.lrc_held == queue and kept.sectors == sectors:
+            return entry
+        entry = kept.chain
+    return entry
+
+
+@inlined
+def open_entry(t, s, p, queue):
+    """Keep a line in place of the oldest; the packet is the one whose response others may join."""
+    entry = queue * t.lrc_held + s.lrc_opened[queue] % t.lrc_held
+    s.lrc_opened[queue] += 1
+    if s.entries[entry].readers:
+        unlink_entry(s, entry)
+    kept, slot = s.entries[entry], chain_slot(s.packets[p].line)
+    kept.line = s.packets[p].line
+    kept.sectors = s.packets[p].sectors
+    kept.readers = 1
+    kept.shared = 0
+    kept.leader = p
+    kept.chain = s.lrc_chain[slot]
+    s.lrc_chain[slot] = entry
+    s.packets[p].place = entry
+
+
+@inlined
+def share_entry(s, p, entry):
+    """Look nothing up for a packet, but send its response, which others may now join."""
+    kept = s.entries[entry]
+    kept.readers += 1
+    kept.shared = 1
+    kept.leader = p
+    s.packets[p].place = entry
+
+
+@inlined
+def join(s, p, entry, piece):
+    """Let a packet's SM take part in the response of the entry."""
+    kept = s.entries[entry]
+    kept.readers += 1
+    s.packets[p].merged = s.packets[kept.leader].merged
+    s.packets[kept.leader].merged = p
+    s.count[c.N_LRC_MERGED, piece] += s.packets[p].sectors
+
+
+@inlined
+def unlink_entry(s, entry):
+    """Take an entry out of its chain."""
+    slot = chain_slot(s.entries[entry].line)
+    at = s.lrc_chain[slot]
+    if at == entry:
+        s.lrc_chain[slot] = s.entries[entry].chain
+        return
+    while s.entries[at].chain != entry:
+        at = s.entries[at].chain
+    s.entries[at].chain = s.entries[entry].chain
+
+
+@inlined
+def close_to_mergers(s, p):
+    """The response leaves: reads may still share its look-up, but not join it."""
+    entry = s.packets[p].place
+    if entry >= 0 and s.entries[entry].leader == p:
+        s.entries[entry].leader = -1
+
+
+@inlined
+def meet(t, s, entry, sm, piece, now):
+    """Say how a read by an SM meets an entry of its GPC at a slice."""
+    kept = s.entries[entry]
+    if kept.readers >= t.lrc_max_merged:
+        return ALONE
+    if kept.leader >= 0 and not reads_already(s, kept.leader, sm):
+        leader, behind = s.packets[kept.leader], s.slice_in[piece]
+        if leader.turn < 0 or leader.time > now:
+            return MERGES
+        if still_merges(behind - s.slice_out[piece], behind - leader.turn, t.lrc_entries, t.lrc_answers):
+            return MERGES
+    return ALONE if kept.shared else SHARES
+
+
+@inlined
+def reads_already(s, leader, sm):
+    """Say whether an SM is among those that a response goes to."""
+    at = leader
+    while at >= 0:
+        if s.packets[at].sm == sm:
+            return True
+        at = s.packets[at].merged
+    return False
