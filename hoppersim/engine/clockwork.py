@@ -9,6 +9,7 @@ call of the fabric covers many events.
 from __future__ import annotations
 
 from bisect import bisect_left
+from collections import defaultdict
 from collections.abc import Callable, Generator, Iterator
 from contextlib import contextmanager
 from operator import attrgetter
@@ -90,22 +91,10 @@ class Clockwork:
         self._pump_at = FAR
         self._sending: dict[int, int] = {}
         self._next_arrival: dict[int, int] = {}
-        self._without_descriptor: set[int] = set()
-        self._load_tick: dict[int, int] = {}
+        self.lines_loaded: dict[int, int] = defaultdict(int)
+        """Lines that loads have been asked to bring into each SM."""
         self._background = 0
         self._quiet = fabric.lookahead + fabric.latest_unknown - 1
-
-    def forget_descriptors(self, sm: int) -> None:
-        """Empty the cache of an SM's TMA engine for descriptors, as an acquire at cluster scope does."""
-        self._without_descriptor.add(sm)
-
-    def load_tick(self, sm: int, tick: int, fetch: int) -> int:
-        """Give the tick at which a load counts as issued: `fetch` later if its descriptor is not there."""
-        if sm in self._without_descriptor:
-            self._without_descriptor.discard(sm)
-            tick += fetch
-        self._load_tick[sm] = max(tick, self._load_tick.get(sm, 0))
-        return self._load_tick[sm]
 
     def arrival_tick(self, sm: int, tick: int, interval: int) -> int:
         """Give the tick at which an SM takes in a remote barrier operation: one in each interval."""

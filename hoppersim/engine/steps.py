@@ -19,7 +19,7 @@ from hoppersim.engine.roles import RoleExit, RoleRun, Step, Waiting
 from hoppersim.program import operations as op
 from hoppersim.program.boxes import box_lines
 from hoppersim.program.operations import Operation
-from hoppersim.units import TICKS_PER_CYCLE, to_ticks
+from hoppersim.units import LINE_BYTES, TICKS_PER_CYCLE, to_ticks
 
 _REACHING = (op.Arrive, op.ExpectTx, op.TmaLoad, op.BulkCopy, op.StAsync)
 _SYNCS = frozenset({"entry_sync", "exit_sync"})
@@ -152,7 +152,7 @@ def _bind_load(run: RoleRun, operation: op.TmaLoad) -> Step:
         issue += run.cost(operation, "by_rank")
     size = tensor.box_bytes
     kind = LOAD if operation.mask is None else MULTICAST
-    fetch = round(run.flow.machine.spec.tma.descriptor_latency * TICKS_PER_CYCLE)
+    lines, lines_loaded = -(-size // LINE_BYTES), run.clockwork.lines_loaded
     follow = run.clockwork.tiles.follower(run, kind, operation.map, issue)
     known: dict[tuple[int, ...], Any] = {}
 
@@ -168,10 +168,11 @@ def _bind_load(run: RoleRun, operation: op.TmaLoad) -> Step:
         if box.row_bytes == 0:
             _deliver_nothing(run, receivers, size)
         elif receivers:
-            tick = run.clockwork.load_tick(run.cta.sm, run.time, fetch)
+            for receiver in receivers:
+                lines_loaded[receiver.sm] += lines
             run.clockwork.inject(
-                Transfer(tick, kind, run.cta.sm, run.order, receivers, box.address, box.row_bytes, box.counts,
-                         box.strides, size, follow(receivers))
+                Transfer(run.time, kind, run.cta.sm, run.order, receivers, box.address, box.row_bytes,
+                         box.counts, box.strides, size, follow(receivers))
             )  # fmt: skip
 
     return False, step
@@ -233,6 +234,7 @@ def _bind_sync(run: RoleRun, operation: op.Sync) -> Step:
         delay = run.cost(operation, "issue") + warps * run.cost(operation, "per_warp")
 
     acquires = operation.scope == "cluster" and operation.form == "acq_rel"
+    after_loads = _acquiring(run) if acquires else None
 
     def step() -> Waiting:
         yield from run.pay()
@@ -240,11 +242,10 @@ def _bind_sync(run: RoleRun, operation: op.Sync) -> Step:
         assert meeting is not None
         run.waiting = (operation, f"{operation.scope} sync", 0, -1)
         since = run.time
-        yield meeting.join(max(1, delay))
+        takes = max(1, delay + (after_loads() if after_loads else 0))
+        yield meeting.join(takes)
         run.waiting = None
-        run.waited += max(0, run.time - since - max(1, delay))
-        if acquires:
-            run.clockwork.forget_descriptors(run.cta.sm)
+        run.waited += max(0, run.time - since - takes)
 
     return True, step
 
@@ -259,15 +260,28 @@ def _bind_cost(run: RoleRun, operation: Operation) -> Step:
 
 
 def _bind_fence(run: RoleRun, operation: op.Fence) -> Step:
-    _, pay = _bind_cost(run, operation)
-    acquires = operation.kind == "acq_rel_cluster"
+    if operation.kind != "acq_rel_cluster":
+        return _bind_cost(run, operation)
+    issue, after_loads = run.cost(operation, "issue"), _acquiring(run)
 
     def step() -> None:
-        pay()
-        if acquires:
-            run.clockwork.forget_descriptors(run.cta.sm)
+        run.debt += issue + after_loads()
 
     return False, step
+
+
+def _acquiring(run: RoleRun) -> Callable[[], int]:
+    """Bind what an acquire at cluster scope takes longer after loads: more, the more lines they brought."""
+    tma, sm = run.flow.machine.spec.tma, run.cta.sm
+    first, per_line = tma.acquire_latency * TICKS_PER_CYCLE, tma.acquire_interval * TICKS_PER_CYCLE
+    known = 0
+
+    def ticks() -> int:
+        nonlocal known
+        lines, known = run.clockwork.lines_loaded[sm] - known, run.clockwork.lines_loaded[sm]
+        return round(first + lines * per_line) if lines else 0
+
+    return ticks
 
 
 def _bind_stamp(run: RoleRun, operation: op.Stamp) -> Step:

@@ -83,8 +83,11 @@ class Tma(_Section, frozen=True):
     ]
     line_interval: Annotated[float, _unit("cycle", "between line requests of a box", gt=0)]
     box_interval: Annotated[float, _unit("cycle", "extra time of a box after its last line", ge=0)]
-    descriptor_latency: Annotated[
-        float, _unit("cycle", "what a load takes longer after an acquire at cluster scope in its SM", ge=0)
+    acquire_latency: Annotated[
+        float, _unit("cycle", "what an acquire at cluster scope takes longer after a load into its SM", ge=0)
+    ]
+    acquire_interval: Annotated[
+        float, _unit("cycle", "and for each line that was loaded since the last one", ge=0)
     ]
     completion_latency: Annotated[float, _unit("cycle", "last byte in SMEM to the barrier's update", gt=0)]
 
@@ -93,7 +96,9 @@ class Lrc(_Section, frozen=True):
     """The L2 request coalescer in front of every slice."""
 
     enabled: Annotated[int, _unit("flag", "1: merge reads of one line by several SMs", ge=0, le=1)]
-    entries: Annotated[int, _unit("line", "of a slice that wait for their look-up, with which others merge", ge=1)]
+    entries: Annotated[
+        int, _unit("line", "of a slice that wait for their look-up, with which others merge", ge=1)
+    ]
     answers: Annotated[int, _unit("line", "of a slice that are looked up and wait for their way out", ge=0)]
     held: Annotated[int, _unit("line", "that a slice keeps for each GPC, whose look-up others share", ge=1)]
     fan_out_latency: Annotated[float, _unit("cycle", "what a response to several SMs takes longer", ge=0)]

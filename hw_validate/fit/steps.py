@@ -49,9 +49,11 @@ STEPS: tuple[Step, ...] = (
         notes=("the way of one row alone, 264 cycles on the nearer side, is not among the points",),
     ),
     LeastSquares(
-        "descriptor", "what a load takes longer after an acquire, from one box after each kind of sync",
-        (Parameter(("tma.descriptor_latency",), 1, 1000),),
-        (Probe({"kind": "after_sync", "warps": 1}),),
+        "acquire", "what an acquire at cluster scope takes longer after a load, from one box before each",
+        (Parameter(("tma.acquire_latency",), 1, 1000), Parameter(("tma.acquire_interval",), 0.1, 20)),
+        (Probe({"kind": "after_sync", "warps": 1, "before": ("cluster acq_rel", "fence cluster"),
+                "rows": (8, 16, 32, 64, 96, 128)}, 14),
+         Probe({"experiment": "article_steps", "stamps": "plain", "cluster": (1, 2)})),
     ),
     LeastSquares(
         "sm_port", "what one SM takes in, from private streams on a few SMs of one GPC",
@@ -64,15 +66,19 @@ STEPS: tuple[Step, ...] = (
         (Probe({"experiment": "private_port", "group": 1, "count": (8, 9, 10, 12, 14, 16)}),),
     ),
     Scan(
-        "window", "lines that a slice has open for a GPC, from two readers a time apart on the full chip",
-        (Values("lrc.entries", (16, 24, 32, 48, 64, 96, 1024)),),
-        (Probe({"experiment": "skew", "where": "chip", "stages": 4, "skew": (0, 100, 200, 300, 400, 600)}),),
+        "window", "lines with which reads merge, and that wait before that ends, from readers a time apart",
+        (Values("lrc.entries", (48, 64, 96, 128, 192)), Values("lrc.answers", (60, 80, 100, 125, 150, 200))),
+        (Probe({"experiment": "readers", "place": ("gpc", "chip"), "cluster": 2,
+                "lag": (0, 100, 200, 400)}),),
+        notes=("lrc.held is counted: the share that is looked up rises at a lag of 70 to 140 lines",),
     ),
     Scan(
         "chip", "responses that wait at a port before slices are held up, from loops on many SMs",
         (Values("xbar.port_lines", (100, 150, 200, 300, 400, 600, 1200)),),
         (Probe({"experiment": "in_flight", "case.mode": "unicast_distinct", "case.rows": (128, 256),
                 "case.stages": 4}, 6),
+         Probe({"experiment": "scaling", "case.mode": "unicast_distinct", "case.cluster": (8, 16),
+                "case.rows": (128, 256), "case.stages": 4}),
          Probe({"experiment": "curve", "curve": ("distinct", "multicast_c2", "shared_c2"), "pace": (0, 60)}),
          Probe({"experiment": "scaling", "case.mode": "multicast", "case.cluster": (1, 2),
                 "case.rows": (64, 128)}, 3)),
@@ -93,7 +99,8 @@ STEPS: tuple[Step, ...] = (
     LeastSquares(
         "arrivals", "between remote arrivals at a barrier, from small boxes by a leader in clusters of 16",
         (Parameter(("fabric.arrive_interval",), 0.5, 60, 0.1),),
-        (Probe({"experiment": "in_flight", "case.mode": "multicast", "case.cluster": 16, "case.rows": (8, 16, 32)}, 10),),
+        (Probe({"experiment": "in_flight", "case.mode": "multicast", "case.cluster": 16,
+                "case.rows": (16, 32)}, 10),),
     ),
     LeastSquares(
         "hbm_stream", "share of the peak that HBM reaches, from distinct tiles of which many are in flight",

@@ -1,4 +1,4 @@
-"""The lines that a coalescer keeps for each GPC, in the compiled fabric: a ring of the latest at every slice."""
+"""The lines that a coalescer keeps for each GPC, in the compiled fabric: rings of the latest."""
 
 from __future__ import annotations
 

@@ -23,7 +23,10 @@ PACKET = np.dtype(
         ("merged", "i4"),  # next of the readers that joined
         ("waiting", "i4"),  # next of those that wait for the same miss, or in the same lane
         ("chain", "i4"),  # next in the chain of a hash slot
-        ("place", "i4"),  # entry of its coalescer, or -1; of a miss, its slice; behind the port, lane of the CPC
+        (
+            "place",
+            "i4",
+        ),  # entry of its coalescer, or -1; slice of a miss; behind the port, lane of its CPC
         ("turn", "i4"),  # number in the queue of its slice; -1 before it has one
         ("tile", "i4"),  # number of its tile, whose passage is noted; -1 where nobody asks
         ("sm", "i2"),
@@ -39,9 +42,10 @@ PACKET = np.dtype(
 assert PACKET.itemsize == 64
 
 ENTRY = np.dtype(
-    [("line", "i8"), ("chain", "i4"), ("leader", "i4"), ("readers", "i2"), ("shared", "i2"), ("sectors", "i4")],
+    [("line", "i8"), ("chain", "i4"), ("leader", "i4"),
+     ("readers", "i2"), ("shared", "i2"), ("sectors", "i4")],
     align=True,
-)
+)  # fmt: skip
 """A line that a coalescer keeps for a GPC: next in its chain, packet whose response may be joined or -1."""
 
 # what `advance` returns
