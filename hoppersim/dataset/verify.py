@@ -15,7 +15,7 @@ from hoppersim.dataset.rebuild import rebuild_work
 from hoppersim.dataset.schema import Dataset, Point
 from hoppersim.errors import HopperSimError
 
-MOST_BYTES = 5_000_000
+MOST_BYTES = 6_000_000
 _PATHS = re.compile(r"(?:^|[\s'\"=:(])(?:/[\w.+-]+){2,}|[A-Za-z]:\\|\w+@[\w-]+\.\w")
 
 

@@ -67,14 +67,14 @@ STEPS: tuple[Step, ...] = (
     ),
     Scan(
         "window", "lines with which reads merge, and that wait before that ends, from readers a time apart",
-        (Values("lrc.entries", (48, 64, 96, 128, 192)), Values("lrc.answers", (60, 80, 100, 125, 150, 200))),
+        (Values("lrc.answers", (60, 80, 100, 125, 150, 200)), Values("lrc.entries", (64, 96, 128))),
         (Probe({"experiment": "readers", "place": ("gpc", "chip"), "cluster": 2,
-                "lag": (0, 100, 200, 400)}),),
+                "rows": 128, "lag": (0, 100, 200)}),),
         notes=("lrc.held is counted: the share that is looked up rises at a lag of 70 to 140 lines",),
     ),
     Scan(
         "chip", "responses that wait at a port before slices are held up, from loops on many SMs",
-        (Values("xbar.port_lines", (100, 150, 200, 300, 400, 600, 1200)),),
+        (Values("xbar.port_lines", (150, 200, 300, 400, 600, 1200)),),
         (Probe({"experiment": "in_flight", "case.mode": "unicast_distinct", "case.rows": (128, 256),
                 "case.stages": 4}, 6),
          Probe({"experiment": "scaling", "case.mode": "unicast_distinct", "case.cluster": (8, 16),
@@ -85,7 +85,7 @@ STEPS: tuple[Step, ...] = (
     ),
     Scan(
         "lanes", "lanes in front of a CPC and lines that wait at an SM, from clusters of 2 and 4 in one GPC",
-        (Values("xbar.cpc_lanes", (4, 8, 12, 16, 24, 47)), Values("xbar.ingress_lines", (1, 2, 3, 4, 8))),
+        (Values("xbar.cpc_lanes", (8, 12, 16, 24, 47)), Values("xbar.ingress_lines", (1, 2, 3, 4, 6))),
         (Probe({"experiment": "fan_out_gpc", "case.mode": ("multicast", "multicast_slices"),
                 "case.rows": (128, 256), "count": (8, 12, 16)}, 8),),
     ),
