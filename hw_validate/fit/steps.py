@@ -52,8 +52,8 @@ STEPS: tuple[Step, ...] = (
         "acquire", "what an acquire at cluster scope takes longer after a load, from one box before each",
         (Parameter(("tma.acquire_latency",), 1, 1000), Parameter(("tma.acquire_interval",), 0.1, 20)),
         (Probe({"kind": "after_sync", "warps": 1, "before": ("cluster acq_rel", "fence cluster"),
-                "rows": (8, 16, 32, 64, 96, 128)}, 14),
-         Probe({"experiment": "article_steps", "stamps": "plain", "cluster": (1, 2)})),
+                "rows": (8, 32, 64, 128)}),
+         Probe({"experiment": "article_steps", "stamps": "plain", "way": "unicast"})),
     ),
     LeastSquares(
         "sm_port", "what one SM takes in, from private streams on a few SMs of one GPC",
@@ -99,8 +99,8 @@ STEPS: tuple[Step, ...] = (
     LeastSquares(
         "arrivals", "between remote arrivals at a barrier, from small boxes by a leader in clusters of 16",
         (Parameter(("fabric.arrive_interval",), 0.5, 60, 0.1),),
-        (Probe({"experiment": "in_flight", "case.mode": "multicast", "case.cluster": 16,
-                "case.rows": (16, 32)}, 10),),
+        (Probe({"experiment": ("in_flight", "scaling"), "case.mode": "multicast", "case.cluster": 16,
+                "case.rows": (16, 32, 64), "case.stages": 4}),),
     ),
     LeastSquares(
         "hbm_stream", "share of the peak that HBM reaches, from distinct tiles of which many are in flight",

@@ -41,6 +41,7 @@ INLINED_MODULES = (
     "hoppersim.engine.compiled.state",
     "hoppersim.engine.compiled.calendar",
     "hoppersim.engine.compiled.passages",
+    "hoppersim.engine.compiled.coalescer",
     "hoppersim.engine.compiled.arrivals",
     "hoppersim.engine.compiled.exits",
     "hoppersim.engine.compiled.misses",
