@@ -89,7 +89,7 @@ def _new_lines(summary: ErrorSummary) -> list[str]:
     rows |= {"all of these": NEW_PLANS, "points of earlier plans": EARLIER_PLANS}
     looks = sum(look.new > 0 for look in summary.looks)
     about = (
-        f"Points planned for this score alone (plans `fresh` and `races`), looked at {_times(looks)}, and "
+        f"Points planned for this score alone (plan `unseen`), looked at {_times(looks)}, and "
         "the others; rarer kinds are promotion, rows off the grid, stores or pushes beside loads, remote "
         "loads and the like:"
     )

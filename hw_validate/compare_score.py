@@ -18,7 +18,7 @@ TINY_TILE_BYTES = 2 * 1024
 """Bytes of a tile in the L2 up to which, with `BOUND_STAGES` or more, software sets the time."""
 SOFTWARE_KINDS = ("slope", "ping_pong", "issue")
 NEW_PLANS = "set aside: new plans"
-"""Points of `fresh` and `races`, which were planned and measured for the score of a changed model alone."""
+"""Points of `unseen`, which were planned and measured for the score of a changed model alone."""
 EARLIER_PLANS = "set aside: earlier plans"
 KINDS = ("ordinary loops", "races of multicast against unicast", "rarer kinds")
 """Kinds of points of the new plans."""
@@ -35,9 +35,9 @@ def portions(set_aside: str) -> tuple[str, ...]:
 def kind_in_new_plans(pair: Pair) -> str:
     """Name the kind of a point that is set aside in one of the new plans; "" for any other point."""
     experiment = pair.tags.get("experiment")
-    if not pair.set_aside or experiment not in ("fresh", "race"):
+    if not pair.set_aside or experiment != "unseen":
         return ""
-    return KINDS[1] if experiment == "race" else KINDS[0] if "case" in pair.tags else KINDS[2]
+    return KINDS[1] if "race" in pair.tags else KINDS[0] if "case" in pair.tags else KINDS[2]
 
 
 def groups(found: Iterable[Pair]) -> dict[str, list[Pair]]:

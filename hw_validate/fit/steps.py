@@ -76,7 +76,7 @@ STEPS: tuple[Step, ...] = (
         "chip", "responses that wait at a port before slices are held up, from loops on many SMs",
         (Values("xbar.port_lines", (150, 200, 300, 400, 600, 1200)),),
         (Probe({"experiment": "in_flight", "case.mode": "unicast_distinct", "case.rows": (128, 256),
-                "case.stages": 4}, 6),
+                "case.stages": 4}, 5),
          Probe({"experiment": "scaling", "case.mode": "unicast_distinct", "case.cluster": (8, 16),
                 "case.rows": (128, 256), "case.stages": 4}),
          Probe({"experiment": "curve", "curve": ("distinct", "multicast_c2", "shared_c2"), "pace": (0, 60)}),
@@ -99,8 +99,8 @@ STEPS: tuple[Step, ...] = (
     LeastSquares(
         "arrivals", "between remote arrivals at a barrier, from small boxes by a leader in clusters of 16",
         (Parameter(("fabric.arrive_interval",), 0.5, 60, 0.1),),
-        (Probe({"experiment": ("in_flight", "scaling"), "case.mode": "multicast", "case.cluster": 16,
-                "case.rows": (16, 32, 64), "case.stages": 4}),),
+        (Probe({"experiment": ("in_flight", "scaling"), "case.mode": ("multicast", "multicast_slices"),
+                "case.cluster": 16, "case.rows": (16, 32, 64), "case.stages": 4}),),
     ),
     LeastSquares(
         "hbm_stream", "share of the peak that HBM reaches, from distinct tiles of which many are in flight",
