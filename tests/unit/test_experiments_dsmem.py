@@ -125,7 +125,8 @@ def test_both_schemes_are_simulated_and_other_machines_have_no_measured_times(ti
     measured = measure(tiny, Point(2, 2048, 2))
     assert measured["status"] == "ok"
     assert measured["a_cycles"] > measured["b_cycles"] > 0
-    assert measured["a_l2_sectors"] == measured["b_l2_sectors"]
+    # a line that a slice still holds for the GPC is not looked up again
+    assert 0.98 * measured["b_l2_sectors"] <= measured["a_l2_sectors"] <= measured["b_l2_sectors"]
     assert measured["a_silicon_cycles"] is None
     assert list(measured) == list(measure(tiny, Point(16, 2048, 2)))
 

@@ -71,8 +71,8 @@ def test_shared_unicast_is_bounded_merged_and_unmerged(h200):
     assert result.cycles < result.cycles_unmerged
 
 
-@pytest.mark.parametrize(("gpcs", "look_ups"), [((0, 3), {"l2.p0": 1}), ((0, 2), {"l2.p0": 1, "l2.p1": 1})])
-def test_shared_unicast_is_merged_on_its_side_of_the_l2_and_passes_the_port_of_each_gpc(h200, gpcs, look_ups):
+@pytest.mark.parametrize(("gpcs", "look_ups"), [((0, 3), {"l2.p0": 2}), ((0, 2), {"l2.p0": 1, "l2.p1": 1})])
+def test_shared_unicast_is_merged_for_each_gpc_in_its_side_of_the_l2_and_at_the_port(h200, gpcs, look_ups):
     rows = [
         TrafficRow("l2", sm, (sm,), MIB, "tile") for gpc in gpcs for sm in h200.floorplan.gpcs[gpc].sms[:2]
     ]
