@@ -26,7 +26,8 @@ def dataset_items(dataset: Dataset, selection: str, run: str = "") -> list[Item]
     selection
         ``set-aside``, ``training``, ``scaling`` (the cluster-scaling study) or ``all``.
     run
-        Run to take them from; "" is the first of the manifest.
+        Run to take them from; "" is the first of the manifest, and for plans that it lacks the first run
+        that has them.
 
     Raises
     ------
@@ -36,7 +37,19 @@ def dataset_items(dataset: Dataset, selection: str, run: str = "") -> list[Item]
     runs = [item.run for item in dataset.manifest.runs]
     if run and run not in runs:
         raise InputError("--run", run, f"must be one of {', '.join(runs)}", runs[0])
-    return items_of(dataset, [p for p in _selected(dataset, selection) if p.run == (run or runs[0])])
+    chosen = _selected(dataset, selection)
+    if run:
+        return items_of(dataset, [point for point in chosen if point.run == run])
+    counts = _run_of_plans(dataset, runs)
+    return items_of(dataset, [point for point in chosen if point.run == counts[point.plan]])
+
+
+def _run_of_plans(dataset: Dataset, runs: Sequence[str]) -> dict[str, str]:
+    """Name the run that counts for each plan: the first one that has it."""
+    found: dict[str, str] = {}
+    for run in reversed(runs):
+        found |= dict.fromkeys({point.plan for point in dataset.points if point.run == run}, run)
+    return found
 
 
 def curve_items(dataset: Dataset, selection: str, details: Mapping[str, Any]) -> list[Item]:
@@ -66,7 +79,7 @@ def _selected(dataset: Dataset, selection: str) -> list[Point]:
 
 
 def items_of(dataset: Dataset, points: Sequence[Point]) -> list[Item]:
-    """Join points of a dataset with their works and counters.
+    """Join points of a dataset with their works and counters, those of another run where theirs has none.
 
     Raises
     ------
@@ -79,7 +92,8 @@ def items_of(dataset: Dataset, points: Sequence[Point]) -> list[Item]:
     return [
         Item(
             p.id, p.label, p.hash, works[p.hash], p.cycles or 0.0, tuple(p.repeats), p.spread or 0.0,
-            p.tags, p.set_aside, dataset.counters_of(p), tuple(counted[p.hash]),
+            p.tags, p.set_aside, dataset.counters_of(p) or next(iter(counted[p.hash]), {}),
+            tuple(counted[p.hash]),
         )
         for p in points
     ]  # fmt: skip
