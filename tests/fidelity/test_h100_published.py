@@ -10,6 +10,7 @@ from __future__ import annotations
 from statistics import median
 
 import pytest
+from deviations import deviates
 from loops import one_box_at_a_time, stamped_times
 
 from hoppersim.machine.loading import load_machine
@@ -41,12 +42,6 @@ from hoppersim.result.api import simulate
 
 WITHIN = 0.10
 GIB = 2**30
-
-
-def deviates(number: str, what: str, *values: object) -> object:
-    """Give a point that the presets miss today, with its number in docs/deviations.md."""
-    mark = pytest.mark.xfail(strict=True, raises=AssertionError, reason=f"{number}: {what}")
-    return pytest.param(*values, marks=mark)
 
 
 @pytest.fixture(scope="module")

@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterator
 from statistics import fmean, median
 
 import pytest
+from deviations import deviates
 from loops import one_box_at_a_time, stamped_times
 from msgspec.structs import replace
 
@@ -34,12 +35,6 @@ FACTS_ISSUE = 87
 """What arrive.expect_tx and the issue of a load took of the thread in the first look [cycle]."""
 MIB = 2**20
 Run = Callable[[Work], Result]
-
-
-def deviates(number: str, what: str, *values: object) -> object:
-    """Give a case that fails today, with its number in docs/deviations.md."""
-    mark = pytest.mark.xfail(strict=True, raises=AssertionError, reason=f"{number}: {what}")
-    return pytest.param(*values, marks=mark)
 
 
 @pytest.fixture(scope="module")
