@@ -21,6 +21,7 @@ LINES_PER_PAGE_BITS = 5
 LINES_PER_BLOCK_BITS = 3
 BLOCKS_PER_TURN = 8
 STEP, OTHER_STEP = 17, 13
+TURN_STRIDES = (11, 13, 17, 19)
 _MIX_1 = 0x2C1B3C6D
 _MIX_2 = 0x297A2D39
 _MASK_31 = 0x7FFFFFFF
@@ -51,7 +52,17 @@ def slice_in_partition(line: int, slices: int) -> int:
     block, half = line >> LINES_PER_BLOCK_BITS, line >> 1 & 1
     turn = block // BLOCKS_PER_TURN
     step = (STEP if slices % STEP else OTHER_STEP) if half else 1
-    return (block % BLOCKS_PER_TURN * step + mix(2 * turn + half)) % slices
+    return (block % BLOCKS_PER_TURN * step + _begin(turn, half, slices)) % slices
+
+
+@register_jitable
+def _begin(turn: int, half: int, slices: int) -> int:
+    """Slice at which a turn begins: as many turns as there are slices begin once at each."""
+    drawn = mix(2 * (turn // slices) + half)
+    stride = TURN_STRIDES[drawn & 3]
+    if slices % stride == 0:
+        stride = 1
+    return (turn % slices * stride + (drawn >> 2)) % slices
 
 
 @register_jitable
