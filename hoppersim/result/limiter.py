@@ -36,13 +36,14 @@ def link_use(counters: Mapping[str, NDArray[np.int64]], window_ticks: int) -> tu
         busy = counters.get(f"busy.{key}")
         if busy is None or not busy.any():
             continue
-        used = busy[busy > 0]
+        # An engine's last interval may reach beyond the window.
+        shares = np.minimum(busy[busy > 0] / window_ticks, 1.0)
         links.append(
             LinkUse(
                 resource=resource,
-                units=int(used.size),
-                mean=float(used.mean()) / window_ticks,
-                peak=float(busy.max()) / window_ticks,
+                units=int(shares.size),
+                mean=float(shares.mean()),
+                peak=float(shares.max()),
                 busiest=int(busy.argmax()),
             )
         )

@@ -51,6 +51,15 @@ def test_no_run_beats_its_bound(tiny: Machine) -> None:
         assert result.bounds.unmerged_cycles >= result.bounds.merged_cycles
 
 
+def test_no_run_with_a_slow_engine_beats_its_bound() -> None:
+    slow = load_machine("tiny", ["tma.line_interval=5000"])
+    result = simulate(slow, build_case(Case("unicast", rows=1, iterations=4)))
+    assert result.bounds is not None
+    assert result.window_cycles >= result.bounds.merged_cycles == 15_000
+    assert result.limiter.name == "TMA engine"
+    assert result.limiter.share <= 1
+
+
 def test_parts_add_up_to_the_whole(tiny: Machine) -> None:
     result = _run(tiny, "multicast")
     assert sum(figures.bytes for figures in result.per_sm) == result.delivered_bytes
