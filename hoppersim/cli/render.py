@@ -58,13 +58,16 @@ def print_runs(
     verdict: Verdict | None,
 ) -> None:
     """Print what ran, the figures side by side, what would change them, findings, and the verdict."""
-    from hoppersim.result.explain import explain_bound, explain_limiter
+    from hoppersim.result.explain import SLOWER, explain_bound
+    from hoppersim.result.limiter_text import explain_limiter, relaxations
 
     for note in notes:
         screen.print(note, markup=False)
     screen.print(result_table(results, names))
     if any(result.what_if is not None for result in results):
         screen.print(what_if_table(results, names))
+        if any(round(gain.speedup, 2) < 1 for result in results for gain in relaxations(result)):
+            screen.print(f"Below 1x it is slower: {SLOWER}.", markup=False)
     lines = tile_lines(results, names)
     for name, result in zip(names, results, strict=True):
         lines += [f"{name}: {line}" for line in (*result.hazards, *result.hang)]
@@ -161,7 +164,7 @@ def _figures(results: Sequence[Result]) -> list[tuple[str, list[str]]]:
         ("rate, chip [B/cycle]", [f"{result.rates.chip:,.1f}" for result in results]),
         ("rate, used SM [B/cycle]", [f"{result.rates.used_sm:.1f}" for result in results]),
         ("rate, SM of the chip [B/cycle]", [f"{result.rates.chip_sm:.1f}" for result in results]),
-        ("likely limit", [f"{result.limiter.name}, {result.limiter.share:.0%} busy" for result in results]),
+        ("likely limit", [str(result.limiter) for result in results]),
         ("bound [cycle]", [_bound(result) for result in results]),
         ("L2 reads [sector]", [f"{result.counters.get(reads, 0):,}" for result in results]),
         (
