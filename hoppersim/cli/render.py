@@ -106,14 +106,6 @@ def silicon_lines(results: Sequence[Result], names: Sequence[str]) -> list[str]:
         for name, result in zip(names, results, strict=True)
         for line in explain_silicon(result)
     ]
-    first, second = (results[0].measured, results[-1].measured) if several else (None, None)
-    if first is not None and second is not None:
-        ratio = second.cycles / first.cycles
-        faster, slower = names if ratio > 1 else names[::-1]
-        if max(ratio, 1 / ratio) - 1 > max(first.spread, second.spread):
-            lines.append(f"On silicon {faster} takes {min(ratio, 1 / ratio):.2f}x the time of {slower}.")
-        else:
-            lines.append("On silicon the two differ by less than their repeats.")
     return [*lines, *explain_error(model_error(*results))]
 
 

@@ -25,9 +25,9 @@ def test_run_against_prints_times_difference_limiters_and_verdict(cli) -> None:
     assert " cycles " in outcome.out
 
 
-def test_run_against_itself_is_undecided(cli) -> None:
+def test_a_work_run_against_itself_is_not_faster(cli) -> None:
     outcome = cli("run", "multicast", "--cluster", "2", "--against", "multicast", *SMALL)
-    assert "Verdict: undecided within " in outcome.out
+    assert "Verdict: neither is faster: both are the same work." in outcome.out
 
 
 def test_run_json_is_one_document_with_the_schema(cli) -> None:

@@ -148,7 +148,7 @@ def test_a_pair_is_explained_run_by_run_with_the_verdict_last(result: Result) ->
     verdict = compare(result, result, ("a", "b"))
     lines = explain_comparison(Comparison(runs=(result, result), verdict=verdict))
     assert sum(line.startswith("multicast_c2") for line in lines) == 2
-    assert lines[-1].startswith("Verdict: undecided within")
+    assert lines[-1].startswith("Verdict: neither is faster")
 
 
 def _measured_case() -> Case:
