@@ -167,7 +167,11 @@ def test_each_limit_of_a_launch_has_its_code(launch: dict[str, object], code: st
 
 def test_a_cta_larger_than_an_sm_is_refused_with_what_fits(h200: Machine) -> None:
     found = check(build_case(Case("unicast", rows=256, stages=8)), h200)
-    assert [(violation.code, violation.nearest) for violation in found] == [("HS-LA-003", 232448)]
+    nearest = "232448, at most 7 stages"
+    assert [(violation.code, violation.nearest) for violation in found] == [("HS-LA-003", nearest)]
+    assert check(build_case(Case("unicast", rows=256, stages=7)), h200) == []
+    found = check(build_case(Case("unicast", rows=256, boxes=8)), h200)
+    assert [violation.nearest for violation in found] == [232448]
 
 
 def test_a_chosen_set_of_sms_too_small_for_a_cluster_is_refused(h200: Machine) -> None:
