@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from hoppersim.digits import require_plain_digits
-from hoppersim.errors import HopperSimError, InputError
+from hoppersim.command import run_command, run_process
+from hoppersim.errors import InputError
 
 if TYPE_CHECKING:
     from hw_validate.bundle import Point
@@ -345,19 +345,10 @@ def _require_gpu(out: Path) -> None:
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run one command and give its exit code; an error raised on purpose becomes one line."""
-    given = sys.argv[1:] if arguments is None else list(arguments)
-    try:
-        require_plain_digits(given)
-        app(args=given, prog_name="hw_validate")
-    except SystemExit as leaving:
-        return leaving.code if isinstance(leaving.code, int) else int(leaving.code is not None)
-    except HopperSimError as error:
-        typer.echo(f"error: {error}", err=True)
-        return error.exit_code
-    return 0
+    """Run one command and give its exit code."""
+    return run_command(app, "hw_validate", arguments)
 
 
 def entry() -> None:
     """Run the command line of this process."""
-    sys.exit(main())
+    run_process(app, "hw_validate")

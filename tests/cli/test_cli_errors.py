@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
+
 import pytest
 
 from hoppersim.errors import EXIT_INPUT
@@ -60,14 +63,39 @@ def test_bad_input_gives_field_value_rule_and_nearest(cli, name: str) -> None:
     assert "Traceback" not in outcome.err
 
 
-@pytest.mark.parametrize(
-    "arguments", [["run"], ["run", "unicast", "--cluster", "two"], ["fly"], ["run", "unicast", "--warp"]]
-)
-def test_usage_errors_have_exit_code_2(cli, arguments: list[str]) -> None:
+USAGE = {
+    "nothing to run": (["run"], "missing argument 'target'; see hoppersim run --help"),
+    "no number": (["run", "unicast", "--max-cycles", "abc"], "--max-cycles = 'abc': "),
+    "no number, short": (["experiment", "cluster_scaling", "-j=x"], "--jobs = 'x': "),
+    "a number too small": (["run", "unicast", "--max-cycles", "0"], "--max-cycles = '0': "),
+    "unknown command": (["fly"], "no such command 'fly'; see hoppersim --help"),
+    "unknown option": (["run", "unicast", "--warp"], "no such option: --warp"),
+    "one argument too many": (["run", "unicast", "multicast"], "(multicast)"),
+}
+
+
+@pytest.mark.parametrize("name", USAGE)
+def test_an_argument_that_does_not_fit_is_one_line(cli, name: str) -> None:
+    arguments, words = USAGE[name]
     outcome = cli(*arguments)
+    assert (outcome.code, outcome.out) == (EXIT_INPUT, "")
+    assert len(outcome.err.splitlines()) == 1
+    assert outcome.err.startswith("error: ")
+    assert words in outcome.err
+
+
+def test_a_command_without_arguments_shows_its_help(cli) -> None:
+    outcome = cli()
     assert outcome.code == EXIT_INPUT
-    assert "Usage:" in outcome.err
-    assert "Traceback" not in outcome.err
+    assert "Usage: hoppersim" in outcome.out + outcome.err
+
+
+def test_a_pipe_whose_reader_has_gone_is_no_error() -> None:
+    shown = f"{sys.executable} -m hoppersim config show h200_sxm --provenance"
+    command = f"set -o pipefail; {shown} | head -n 1"
+    outcome = subprocess.run(["bash", "-c", command], capture_output=True, text=True, check=False)
+    assert (outcome.returncode, outcome.stderr) == (0, "")
+    assert outcome.stdout
 
 
 def test_case_options_with_a_flow_file_are_refused(cli) -> None:
