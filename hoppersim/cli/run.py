@@ -57,6 +57,10 @@ def run(
     iterations: Annotated[
         int | None, typer.Option("--iterations", "-n", metavar="N", help="Tiles a CTA.", show_default="64")
     ] = None,
+    grid: Annotated[
+        int | None,
+        typer.Option("--grid", "-g", metavar="N", help="CTAs.", show_default="as many as fit at once"),
+    ] = None,
     memory: Annotated[
         str, typer.Option("--memory", "-m", metavar="l2|hbm", help="Where tiles come from.")
     ] = "l2",
@@ -150,7 +154,7 @@ def run(
 
       hoppersim run multicast -c 2 --tiles tiles.csv
 
-      hoppersim run flow.toml --json > result.json
+      hoppersim run flow.toml --grid 8 --json > result.json
 
       hoppersim run hanging_flow.toml --no-check --hang-report hang.svg
     """
@@ -158,7 +162,7 @@ def run(
     from hoppersim.cli.target import CaseOptions, open_target
     from hoppersim.result.api import simulate
 
-    numbers = {"cluster": cluster, "boxes": boxes, "stages": stages, "iterations": iterations}
+    numbers = {"cluster": cluster, "boxes": boxes, "stages": stages, "iterations": iterations, "grid": grid}
     options = CaseOptions(box, pattern, memory, numbers)
     names = [target] if against is None else [target, against]
     works = [open_target(name, options) for name in names]

@@ -52,6 +52,14 @@ def test_set_changes_the_machine(cli) -> None:
     assert narrow["limiter"]["name"] == "GPC port"
 
 
+def test_a_grid_is_the_number_of_ctas_of_a_case_and_of_a_flow_file(cli) -> None:
+    assert cli("new", "flow.toml").code == 0
+    for target in (["multicast", "-c", "2", "-n", "4"], ["flow.toml"]):
+        outcome = cli("run", *target, "--grid", "4", "--preset", "tiny")
+        assert outcome.code == 0
+        assert "4 CTAs in 2 clusters of 2 on 4 of 8 SMs" in outcome.out
+
+
 def test_new_flow_is_legal_and_runs(cli) -> None:
     assert cli("new", "flow.toml").code == 0
     checked = cli("check", "flow.toml")

@@ -45,6 +45,9 @@ BAD = {
     "limit of cycles": (["run", "unicast", "-p", "tiny", "--max-cycles", "9"], "max_cycles = 9", "must end"),
     "file missing": (["check", "nothing.toml"], "nothing.toml", "exist"),
     "unknown code": (["explain", "HS-XX-999"], "HS-XX-999", "HS-"),
+    "a flow file to explain": (["explain", "flow.toml"], "what = 'flow.toml'", "hoppersim check flow.toml"),
+    "nothing to explain": (["explain", "a/result.json"], "what = 'a/result.json'", "HS-MB-001"),
+    "a grid that is no multiple": (["run", "unicast", "-c", "2", "--grid", "3"], "grid = 3", "2"),
     "new file with a strange name": (["new", "flow.txt"], "flow.txt", "flow.toml"),
     "cluster for no GPC": (["topology", "show", "-p", "tiny", "-c", "16"], "launch.cluster = 16", "nearest"),
 }
@@ -100,9 +103,11 @@ def test_a_pipe_whose_reader_has_gone_is_no_error() -> None:
 
 def test_case_options_with_a_flow_file_are_refused(cli) -> None:
     assert cli("new", "flow.toml").code == 0
-    outcome = cli("run", "flow.toml", "--box", "8x128")
-    assert outcome.code == EXIT_INPUT
-    assert outcome.err.startswith("error: --box")
+    for option, value in (("--box", "8x128"), ("--cluster", "4"), ("--memory", "hbm")):
+        outcome = cli("run", "flow.toml", option, value)
+        assert outcome.code == EXIT_INPUT
+        assert value in outcome.err.split(": case options")[0]
+        assert outcome.err.startswith(f"error: {option} = ")
 
 
 def test_new_does_not_replace_a_file(cli, tmp_path) -> None:
