@@ -58,8 +58,8 @@ def print_runs(
     verdict: Verdict | None,
 ) -> None:
     """Print what ran, the figures side by side, what would change them, findings, and the verdict."""
-    from hoppersim.result.explain import SLOWER, explain_bound
-    from hoppersim.result.limiter_text import explain_limiter, relaxations
+    from hoppersim.result.explain import SLOWER
+    from hoppersim.result.limiter_text import relaxations
 
     for note in notes:
         screen.print(note, markup=False)
@@ -75,8 +75,7 @@ def print_runs(
             lines.append(f"{name} hangs after {result.cycles:,.0f} cycles.")
         if result.what_if is not None and result.what_if.note:
             lines.append(f"{name}: what would change it was not tried: {result.what_if.note}.")
-    if len(results) == 1 and not results[0].hung:
-        lines += [explain_limiter(results[0]), *explain_bound(results[0])]
+    lines += limit_lines(results, names)
     lines += verdict_lines(verdict) if verdict is not None else []
     for line in (*lines, *silicon_lines(results, names), provisional_note(results[0].provisional)):
         if line:
@@ -84,14 +83,28 @@ def print_runs(
 
 
 def tile_lines(results: Sequence[Result], names: Sequence[str]) -> list[str]:
-    """Say for each run where a tile's time goes, on average."""
-    from hoppersim.result.tiles import describe_tiles
+    """Say for each run where a tile's time goes, on average, and what its stages are."""
+    from hoppersim.result.tiles import describe_tiles, explain_stages
 
     several = len(results) > 1
+    found = [(name, result.tiles.all) for name, result in zip(names, results, strict=True) if result.tiles]
+    lines = [
+        f"Where a tile's time goes{f', {name}' if several else ''}: {describe_tiles(times)}"
+        for name, times in found
+    ]
+    return [*lines, f"({explain_stages([times for _, times in found])})"] if found else []
+
+
+def limit_lines(results: Sequence[Result], names: Sequence[str]) -> list[str]:
+    """Say for each run that ended what limits it, and how far it is from its bound."""
+    from hoppersim.result.explain import explain_bound
+    from hoppersim.result.limiter_text import explain_limiter
+
     return [
-        f"Where a tile's time goes{f', {name}' if several else ''}: {describe_tiles(result.tiles.all)}"
+        f"{f'{name}: ' if len(results) > 1 else ''}{line}"
         for name, result in zip(names, results, strict=True)
-        if result.tiles is not None
+        if not result.hung
+        for line in (explain_limiter(result), *explain_bound(result))
     ]
 
 
@@ -191,7 +204,7 @@ def verdict_lines(verdict: Verdict) -> list[str]:
     """Write the difference and the verdict."""
     sign = "less" if verdict.difference_cycles > 0 else "more"
     cycles = f"{abs(verdict.difference_cycles):,.0f} cycles {sign}"
-    lines = [f"{verdict.first} takes {cycles} than {verdict.second}."]
+    lines = [f"Simulated, {verdict.first} takes {cycles} than {verdict.second}."]
     if verdict.per_byte:
         lines.append("They deliver different amounts, so the verdict goes by time per byte.")
     return [*lines, f"Verdict: {verdict.text}."]

@@ -15,9 +15,9 @@ WHY = {
 _IN_FLIGHT = "More bytes in flight (stages, larger boxes) would help"
 _FEWER = "Larger boxes or fewer operations a tile"
 _UNTRIED = {
-    "latency": f": latency is likely to set the time. {_IN_FLIGHT} then, more bandwidth would not.",
-    "issue": f". {_FEWER} are likely to help, more bandwidth is not.",
-    "compute": ". More bandwidth is not likely to help.",
+    "latency": f": latency is likely to set the time. {_IN_FLIGHT} then; a what-if run tells.",
+    "issue": f". {_FEWER} are likely to help; a what-if run tells.",
+    "compute": ". Faster data are not likely to help; a what-if run tells.",
 }
 """What follows from a limiter where nothing was tried; a busy resource sets the time."""
 

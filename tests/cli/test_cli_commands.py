@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 
 import pytest
@@ -21,6 +22,9 @@ def test_run_against_prints_times_difference_limiters_and_verdict(cli) -> None:
     assert "simulated [cycle/s]" in outcome.out
     assert outcome.code == 0
     assert "likely limit" in outcome.out
+    for name in ("multicast", "unicast_distinct"):
+        assert re.search(rf"^{name}: .* busy", outcome.out, re.MULTILINE)
+        assert f"\n{name}: The traffic needs at least " in outcome.out
     assert "Verdict: " in outcome.out
     assert " cycles " in outcome.out
 
@@ -170,6 +174,7 @@ def test_version_names_package_preset_dataset_and_libraries(cli) -> None:
 def test_run_and_explain_say_where_a_tiles_time_goes(cli) -> None:
     outcome = cli("run", "unicast", "--out", "result.json", *SMALL)
     assert "Where a tile's time goes: " in outcome.out
+    assert "(issue: in the instruction that issues it; engine: in its SM's engine; " in outcome.out
     assert (
         "from its instruction until its waiter goes on" in cli("explain", "result.json", "--no-what-if").out
     )
