@@ -17,14 +17,18 @@ if TYPE_CHECKING:
     from hoppersim.result.schema import Result
     from hoppersim.result.verdict import Verdict
 
-_PIPE_WIDTH = 120
+_PIPE_WIDTH, _WIDE = 120, 10_000
 
 
-def console(*, stderr: bool = False) -> Console:
-    """Make a console; a pipe gets a fixed width, so that its tables do not depend on the terminal."""
-    width = (
-        None if Console(stderr=stderr).is_terminal else max(_PIPE_WIDTH, shutil.get_terminal_size().columns)
-    )
+def console(*, stderr: bool = False, wide: bool = False) -> Console:
+    """Make a console; a pipe gets a fixed width, so that its tables do not depend on the terminal.
+
+    With `wide` the lines of a pipe are never broken.
+    """
+    if Console(stderr=stderr).is_terminal:
+        width = None
+    else:
+        width = _WIDE if wide else max(_PIPE_WIDTH, shutil.get_terminal_size().columns)
     return Console(stderr=stderr, width=width, highlight=False, soft_wrap=False)
 
 
