@@ -31,6 +31,10 @@ def compare(
         typer.Option("--points", metavar="WHICH", help="Of the dataset: set-aside, training, scaling, all."),
     ] = "training",
     only: Annotated[str, typer.Option("--only", metavar="REGEX", help="Labels that match only.")] = "",
+    sample: Annotated[
+        int,
+        typer.Option("--sample", metavar="N", help="N of the points, of all kinds.", show_default="all"),
+    ] = 0,
     run_name: Annotated[
         str, typer.Option("--run", metavar="NAME", help="Run of the dataset.", show_default="the first")
     ] = "",
@@ -76,6 +80,8 @@ def compare(
 
     Examples:
 
+      python -m hw_validate compare --sample 100
+
       python -m hw_validate compare --points training -j 4
 
       python -m hw_validate compare --ablations 100 --figures figures
@@ -97,7 +103,7 @@ def compare(
         return
     if tolerance is not None and not tolerance >= 0:
         raise InputError("--tolerance", tolerance, "must be a share of at least 0", 0.1)
-    wanted = Wanted(request, jobs, seeds, ablations, csv, figures, json, tolerance)
+    wanted = Wanted(request, jobs, seeds, ablations, csv, figures, json, tolerance, sample)
     if measured is not None:
         if write or readme:
             raise InputError("--write", str(measured), "only the shipped dataset has scores to keep")
