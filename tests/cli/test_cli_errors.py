@@ -49,6 +49,16 @@ BAD = {
     "nothing to explain": (["explain", "a/result.json"], "what = 'a/result.json'", "HS-MB-001"),
     "a grid that is no multiple": (["run", "unicast", "-c", "2", "--grid", "3"], "grid = 3", "2"),
     "new file with a strange name": (["new", "flow.txt"], "flow.txt", "flow.toml"),
+    "unknown template": (["new", "a.toml", "-t", "gem"], "--template = 'gem'", "flow"),
+    "a flow with sizes": (["new", "a.toml", "-w", "k=1"], "--with = 'k=1'", "--template gemm"),
+    "no such size": (["new", "a.toml", "-t", "gemm", "-w", "tile=1"], "--with = 'tile=1'", "tile_"),
+    "a size that is no number": (["new", "a.toml", "-t", "gemm", "-w", "k=1_0"], "k = '1_0'", "4096"),
+    "a size that does not divide": (["new", "a.toml", "-t", "gemm", "-w", "k=100"], "k = 100", "64"),
+    "a gemm too large": (
+        ["new", "a.toml", "-t", "gemm", "-w", "stages=8"],
+        "shared_bytes",
+        "at most 7 stages",
+    ),
     "cluster for no GPC": (["topology", "show", "-p", "tiny", "-c", "16"], "launch.cluster = 16", "nearest"),
 }
 
@@ -116,6 +126,11 @@ def test_new_does_not_replace_a_file(cli, tmp_path) -> None:
     assert outcome.code == EXIT_INPUT
     assert "--force" in outcome.err
     assert (tmp_path / "flow.toml").read_text() == "precious"
+
+
+def test_a_gemm_that_cannot_run_is_not_written(cli, tmp_path) -> None:
+    assert cli("new", "gemm.toml", "-t", "gemm", "-w", "stages=8").code == EXIT_INPUT
+    assert not list(tmp_path.iterdir())
 
 
 def test_a_broken_flow_file_names_file_and_field(cli, tmp_path) -> None:
