@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from hoppersim.result.limiter import MOSTLY
 from hoppersim.result.relaxed import HALF_COST, HALF_TIME, NOTABLE, THREADS, TOGETHER, TWICE
 from hoppersim.result.schema import Limiter, Relaxation, Result
 
@@ -26,7 +27,7 @@ def explain_limiter(result: Result) -> str:
     """Say what sets the time, and by how much, where reruns say so."""
     claim, found = _claim(result.limiter), relaxations(result)
     if not found:
-        return f"{claim}{_UNTRIED.get(result.limiter.name, ' and sets the time.')}"
+        return f"{claim}{_untried(result.limiter)}"
     best, own = found[0], _own(result)
     if best.speedup < NOTABLE:
         so = ": it sets the time, as" if result.limiter.name == "compute" else ", but"
@@ -67,6 +68,13 @@ def _claim(limiter: Limiter) -> str:
         return f"{whose} is busy {limiter.share:.0%} of the time{does}"
     subject = _with_article(limiter.name)
     return f"{subject[0].upper()}{subject[1:]} is {limiter.share:.0%} busy"
+
+
+def _untried(limiter: Limiter) -> str:
+    """Say what is likely to follow from a limiter where nothing was tried."""
+    if limiter.name == "latency" and limiter.share > MOSTLY:
+        return ": latency and queues are likely to set the time together; a what-if run tells."
+    return _UNTRIED.get(limiter.name, " and sets the time.")
 
 
 def _own(result: Result) -> Relaxation | None:

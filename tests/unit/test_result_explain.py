@@ -87,6 +87,10 @@ def test_without_reruns_a_limiter_that_is_no_resource_is_only_likely_to_set_the_
     assert "are likely to help" in text
     text = explain_limiter(replace(result, limiter=Limiter(name="latency", share=0.2)))
     assert text.startswith("Nothing is busy above 20%: latency is likely to set the time.")
+    text = explain_limiter(replace(result, limiter=Limiter(name="latency", share=0.79)))
+    assert text.startswith(
+        "Nothing is busy above 79%: latency and queues are likely to set the time together"
+    )
 
 
 def test_a_thread_that_computes_is_called_so_and_sets_the_time_if_nothing_else_gains(result: Result) -> None:
