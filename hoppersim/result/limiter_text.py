@@ -20,7 +20,7 @@ _UNTRIED = {
     "issue": f". {_FEWER} are likely to help; a what-if run tells.",
     "compute": ". Faster data are not likely to help; a what-if run tells.",
 }
-"""What follows from a limiter where nothing was tried; a busy resource sets the time."""
+"""What is likely to follow from a limiter that is no resource."""
 
 
 def explain_limiter(result: Result) -> str:
@@ -74,7 +74,7 @@ def _untried(limiter: Limiter) -> str:
     """Say what is likely to follow from a limiter where nothing was tried."""
     if limiter.name == "latency" and limiter.share > MOSTLY:
         return ": latency and queues are likely to set the time together; a what-if run tells."
-    return _UNTRIED.get(limiter.name, " and sets the time.")
+    return _UNTRIED.get(limiter.name, " and is likely to set the time.")
 
 
 def _own(result: Result) -> Relaxation | None:

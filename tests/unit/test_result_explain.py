@@ -81,7 +81,9 @@ def test_whether_a_busy_thread_sets_the_time_is_for_its_gain_to_say(
     assert ("fewer operations a tile would help" in text) == (own >= 1.2)
 
 
-def test_without_reruns_a_limiter_that_is_no_resource_is_only_likely_to_set_the_time(result: Result) -> None:
+def test_without_reruns_a_limiter_is_only_likely_to_set_the_time(result: Result) -> None:
+    text = explain_limiter(replace(result, limiter=Limiter(name="GPC port", share=0.9)))
+    assert text == "The GPC port is 90% busy and is likely to set the time."
     text = explain_limiter(replace(result, limiter=Limiter(name="issue", share=0.55, role="leader")))
     assert text.startswith("A thread of leader is busy 55% of the time with its own operations.")
     assert "are likely to help" in text
