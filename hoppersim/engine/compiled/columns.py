@@ -7,7 +7,7 @@ import numpy as np
 from hoppersim.engine.interface import STAGES
 
 BUCKET_BITS = 1  # a bucket of the calendar holds 2**BUCKET_BITS ticks
-BUCKETS = 1 << 19
+BUCKETS = 1 << 17
 AHEAD = 8  # buckets between the fetches of the first and of the second packet, and the use
 CHAINS = 1 << 17
 MAX_DESTINATIONS = 16
@@ -43,10 +43,14 @@ assert PACKET.itemsize == 64
 
 ENTRY = np.dtype(
     [("line", "i8"), ("chain", "i4"), ("leader", "i4"),
-     ("readers", "i2"), ("shared", "i2"), ("sectors", "i4")],
+     ("readers", "i2"), ("sm", "i2"), ("shared", "i2"), ("sectors", "i2")],
     align=True,
 )  # fmt: skip
-"""A line that a coalescer keeps for a GPC: next in its chain, packet whose response may be joined or -1."""
+"""A line that a coalescer keeps for a GPC.
+
+Next in its chain, packet whose response may be joined or -1, how many reads it has served (none: it is in no
+chain any more), SM of the latest response, whether a read has shared its look-up, sectors.
+"""
 
 # what `advance` returns
 DONE, NEED_PACKETS, LOG_FULL = range(3)

@@ -78,7 +78,7 @@ def at_slice(t, s, p, now):
         if entry >= 0:
             met = meet(t, s, entry, packet.sm, piece, now)
         if met == ALONE:
-            open_entry(t, s, p, queue)
+            open_entry(t, s, p, queue, entry)
         elif met == SHARES:
             share_entry(s, p, entry)
         else:

@@ -59,7 +59,7 @@ class State(NamedTuple):
     wait_head: Indices
     wait_tail: Indices
     lrc_chain: Indices
-    lrc_opened: Ints
+    lrc_oldest: Indices
     entries: NDArray[Any]
     miss_chain: Indices
     count: Ints  # type: ignore[assignment]  # hides a method of tuples
@@ -100,7 +100,7 @@ def make_state(
         wait_head=_none(tables.sms),
         wait_tail=_none(tables.sms),
         lrc_chain=_none(c.CHAINS),
-        lrc_opened=np.zeros(tables.slices * tables.gpcs, dtype=np.int64),
+        lrc_oldest=np.zeros(tables.slices * tables.gpcs, dtype=np.int32),
         entries=np.zeros(tables.slices * tables.gpcs * tables.lrc_held, dtype=c.ENTRY),
         miss_chain=_none(c.CHAINS),
         count=np.zeros((c.COUNTERS + 1, units), dtype=np.int64),
