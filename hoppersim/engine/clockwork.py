@@ -62,7 +62,7 @@ class Wake:
         self._flip = flip
         if flip is not None:
             self.event._ok, self.event._value = True, flip
-            self._env.schedule(self.event, delay=flip + self._delay(flip) - self._env.now)
+            self._env.schedule(self.event, delay=flip + self._delay(flip) - self._env._now)
 
     def _take_back(self) -> None:
         """Move who waits to a fresh event: SimPy cannot recall one that it has scheduled."""
@@ -125,8 +125,8 @@ class Clockwork:
     def passed(self, barrier: int, parity: int) -> bool:
         """Say whether a wait that is performed now returns at once."""
         target = self.barriers[barrier]
-        target.commit(int(self.env.now))
-        return target.state.passed(parity)
+        target.commit(self.env._now)  # type: ignore[arg-type]
+        return target.state.phase & 1 != parity
 
     def wait(self, barrier: int, delay: Callable[[int], int]) -> simpy.Event:
         """Give an event for the end of a wait that did not pass; its value is the tick of the flip.
@@ -139,7 +139,7 @@ class Clockwork:
             Ticks from the flip until the waiter goes on, as a function of the flip's tick.
         """
         target = self.barriers[barrier]
-        wake = Wake(self.env, delay, lambda _: target.commit(int(self.env.now)))
+        wake = Wake(self.env, delay, lambda _: target.commit(self.env._now))  # type: ignore[arg-type]
         target.waiters.append(wake)
         target.foresee()
         return wake.event
