@@ -42,7 +42,7 @@ def open_entry(t, s, p, queue, earlier):
     kept.sm = s.packets[p].sm
     kept.chain = s.lrc_chain[slot]
     s.lrc_chain[slot] = entry
-    s.packets[p].place = entry
+    s.packets[p].entry = entry
 
 
 @inlined
@@ -53,7 +53,7 @@ def share_entry(s, p, entry):
     kept.shared = 1
     kept.leader = p
     kept.sm = s.packets[p].sm
-    s.packets[p].place = entry
+    s.packets[p].entry = entry
 
 
 @inlined
@@ -83,9 +83,7 @@ def unlink_entry(s, entry):
 @inlined
 def close_to_mergers(s, p):
     """The response leaves: reads may still share its look-up, but not join it."""
-    entry = s.packets[p].place
-    if entry >= 0 and s.entries[entry].leader == p:
-        s.entries[entry].leader = -1
+    s.packets[p].entry = -1
 
 
 @inlined
@@ -94,8 +92,9 @@ def meet(t, s, entry, sm, piece, now):
     kept = s.entries[entry]
     if kept.readers >= t.lrc_max_merged:
         return ALONE
-    if kept.leader >= 0 and kept.sm != sm and not reads_already(s, kept.leader, sm):
-        leader, behind = s.packets[kept.leader], s.slice_in[piece]
+    leader = s.packets[kept.leader]
+    if kept.sm != sm and leader.entry == entry and not reads_already(s, kept.leader, sm):
+        behind = s.slice_in[piece]
         if leader.turn < 0 or leader.time > now:
             return MERGES
         if still_merges(behind - s.slice_out[piece], behind - leader.turn, t.lrc_entries, t.lrc_answers):

@@ -45,7 +45,7 @@ def set_out(t, s, sm, now):
     last = walk(s, s.queue_head[sm], p)
     packet = s.packets[p]
     packet.merged = -1
-    packet.place = -1
+    packet.entry = -1
     packet.turn = -1
     packet.from_dram = 0
     s.scalars[c.LINES] += 1
