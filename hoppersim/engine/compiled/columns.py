@@ -8,7 +8,7 @@ from hoppersim.engine.interface import STAGES
 
 BUCKET_BITS = 2  # a bucket of the calendar holds 2**BUCKET_BITS ticks
 BUCKETS = 1 << 16
-AHEAD = 8  # buckets between the fetches of the first and of the second packet, and the use
+AHEAD = 4  # buckets between the fetches of the first and of the second packet, and the use
 CHAINS = 1 << 17
 MAX_DESTINATIONS = 16
 
