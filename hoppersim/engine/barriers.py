@@ -61,12 +61,12 @@ class LoggedBarrier:
     def commit(self, tick: int) -> None:
         """Apply all entries up to and including `tick`."""
         log = self._log
-        while log and log[0].tick <= tick:
+        while log and log[0][0] <= tick:
             self._apply(log.pop(0))
 
     def foresee(self) -> None:
         """Tell all who wait when the known entries complete the present phase."""
-        if self.waiters and self._log:
+        if self._log:
             flip = self.next_flip()
             for waiter in self.waiters:
                 waiter.expect(flip)

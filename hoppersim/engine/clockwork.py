@@ -136,7 +136,8 @@ class Clockwork:
         """Let arrivals and bytes (negative: announced ones) reach a barrier at a tick."""
         target = self.barriers[barrier]
         target.push(tick, arrivals, data, who)
-        target.foresee()
+        if target.waiters:
+            target.foresee()
 
     def passed(self, barrier: int, parity: int) -> bool:
         """Say whether a wait that is performed now returns at once."""
