@@ -217,7 +217,7 @@ def _run(clockwork: Clockwork, processes: list[simpy.Process], max_cycles: float
     try:
         while not finished:
             env.step()
-            if env.now > clockwork.limit:
+            if env._now > clockwork.limit:
                 raise RunTooLongError("max_cycles", max_cycles, "the run must end within so many SM cycles")
     except simpy.core.EmptySchedule:
         return True
