@@ -232,6 +232,11 @@ class Bench:
             report(todo[place].item.label)
         return [self._kept_for(state_of(task.request)).known[task.key] for task in tasks]
 
+    def missing(self, tasks: Sequence[Task]) -> int:
+        """Count the simulations that `run` would make of tasks, less those that are kept."""
+        places = {(state_of(task.request), task.key) for task in tasks}
+        return sum(key not in self._kept_for(state).known for state, key in places)
+
     def _kept_for(self, state: str) -> Kept:
         if state not in self._kept:
             self._kept[state] = Kept(state, self._folder)

@@ -23,7 +23,7 @@ from hoppersim.pool import MachineRequest, machine_for, usable_cores
 from hoppersim.result.export import write_text
 from hoppersim.result.sources import sources_hash
 from hw_validate import compare_store as store
-from hw_validate.bench import Bench
+from hw_validate.bench import Bench, Task
 from hw_validate.compare import Item, Pair, read_rows, read_works, row_items, score
 from hw_validate.compare_ablation import Ablated, ablate, possible, sample
 from hw_validate.compare_blocks import rewrite_blocks
@@ -34,6 +34,9 @@ from hw_validate.compare_result import Comparison, to_csv, to_json
 from hw_validate.compare_run import add_seeds, pair_items, unsure_places
 from hw_validate.compare_score import Scores
 from hw_validate.pair_latency import HALVES, network_trips, pair_score, part_of
+
+SECONDS_A_WORK = 1.5
+"""What simulating a work of the dataset takes one process, on average [s]."""
 
 
 @dataclass(frozen=True)
@@ -52,6 +55,8 @@ class Wanted:
         File of a line for each point; folder of figures; whether JSON is printed in place of tables.
     tolerance
         Largest median error that passes.
+    sample
+        Points of the selection that are compared, evenly from all kinds of them; 0 for all.
     """
 
     request: MachineRequest
@@ -62,6 +67,7 @@ class Wanted:
     figures: Path | None = None
     json: bool = False
     tolerance: float | None = None
+    sample: int = 0
 
 
 def compare_file(wanted: Wanted, measured: Path, plan: Path, only: str) -> None:
@@ -89,15 +95,16 @@ def compare_dataset(wanted: Wanted, selection: str, only: str, run: str, *, writ
     InputError
         If a part of the points, or a changed machine, is to be kept.
     """
-    if write and (only or run or wanted.request.overrides):
-        raise InputError(
-            "--write", "with --only, --run or --set", "only whole selections of the preset are kept"
-        )
+    if write and (only or run or wanted.sample or wanted.request.overrides):
+        options = "with --only, --run, --sample or --set"
+        raise InputError("--write", options, "only whole selections of the preset are kept")
     dataset = load_dataset()
     items = _matching(dataset_items(dataset, selection, run), only)
     if not items:
         raise InputError("--only", only, "must match the label of at least one point")
-    latencies = {} if only or run else _latencies(dataset, wanted.request, items)
+    if wanted.sample:
+        items = sample(items, wanted.sample)
+    latencies = {} if only or run or wanted.sample else _latencies(dataset, wanted.request, items)
     found = _compared(wanted, items, latencies)
     folder, request = dataset_folder(), wanted.request
     key = (request.preset, machine_for(request).hash, sources_hash())
@@ -147,11 +154,14 @@ def _latencies(dataset: Dataset, request: MachineRequest, items: Sequence[Item])
 def _compared(wanted: Wanted, items: Sequence[Item], latencies: Scores) -> Comparison:
     if wanted.seeds < 1:
         raise InputError("--seeds", wanted.seeds, "must be at least the one seed of the work", 1)
+    if wanted.sample < 0:
+        raise InputError("--sample", wanted.sample, "must be a number of points", 0)
     if wanted.ablations < 0:
         raise InputError("--ablations", wanted.ablations, "must be a number of points", 0)
     request, some = wanted.request, sample(items, wanted.ablations)
     rounds = 1 + len(possible(machine_for(request)))
     with Bench(_jobs(wanted)) as bench:
+        _announce(bench.missing([Task(item, request) for item in items]), _jobs(wanted))
         with progress(len(items) + rounds * len(some)) as advance:
             found = pair_items(bench, items, request, advance)
             beside = ablate(bench, some, request, advance) if some else Ablated({}, ())
@@ -161,6 +171,14 @@ def _compared(wanted: Wanted, items: Sequence[Item], latencies: Scores) -> Compa
     return Comparison.of(
         request.preset, found, ablations=beside.pairs, impossible=beside.impossible, pair_scores=latencies
     )
+
+
+def _announce(works: int, jobs: int) -> None:
+    """Say how much there is to simulate, if it takes long, and how to do less."""
+    minutes = works * SECONDS_A_WORK / jobs / 60
+    if minutes >= 1:
+        text = f"{works:,} works to simulate, about {minutes:.0f} min with {jobs} processes"
+        typer.echo(f"{text}; less: --sample 100, --points scaling, or --only REGEX", err=True)
 
 
 def _print(wanted: Wanted, found: Comparison, curves: Sequence[Item] = ()) -> None:

@@ -85,6 +85,21 @@ class Mbarrier:
         self.pending -= count
         return not (self.pending or self.tx) and self._complete()
 
+    def take(self, arrivals: int, data: int) -> bool:
+        """Announce bytes (negative data), arrive and take bytes in, in this order.
+
+        Returns
+        -------
+        bool
+            Whether a phase completed.
+        """
+        pending, tx = self.pending - arrivals, self.tx - data
+        legal = -MAX_TX <= data <= MAX_TX and -MAX_TX <= tx <= MAX_TX
+        if pending < 0 or (arrivals and data > 0) or not legal:
+            return self._take_apart(arrivals, data)
+        self.pending, self.tx = pending, tx
+        return not (pending or tx) and self._complete()
+
     def arrive_drop(self, count: int = 1) -> bool:
         """Arrive, and lower the count of all later phases too; returns whether the phase completed."""
         if count > self.count:
@@ -110,6 +125,17 @@ class Mbarrier:
             text = f"a token of phase {token.phase} where phase {self.phase} is present"
             raise MbarrierFault("HS-MB-012", text)
         return token.phase != self.phase
+
+    def _take_apart(self, arrivals: int, data: int) -> bool:
+        """Do the operations of `take` one by one: a phase may complete between them, or one be a fault."""
+        phase = self.phase
+        if data < 0:
+            self.expect_tx(-data)
+        if arrivals:
+            self.arrive(arrivals)
+        if data > 0:
+            self.complete_tx(data)
+        return self.phase != phase
 
     def _wrong_arrivals(self, count: int) -> MbarrierFault:
         return MbarrierFault("HS-MB-007", f"{count} arrivals where {self.pending} are pending")

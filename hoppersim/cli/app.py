@@ -1,17 +1,14 @@
-"""The command line's root: which commands there are, and how errors leave."""
+"""The command line's root: which commands there are."""
 
 from __future__ import annotations
 
-import os
-import sys
 from collections.abc import Sequence
 from typing import Annotated
 
 import typer
 
 from hoppersim.cli import check, config, data, experiment, explain, new, run, sweep, topology, trace
-from hoppersim.digits import require_plain_digits
-from hoppersim.errors import EXIT_INTERNAL, HopperSimError, InternalError
+from hoppersim.command import run_command, run_process
 
 app = typer.Typer(
     name="hoppersim",
@@ -53,27 +50,10 @@ def root(
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run one command and give its exit code.
-
-    An error that the package raises on purpose becomes one line on the standard error stream.
-    """
-    given = sys.argv[1:] if arguments is None else list(arguments)
-    try:
-        require_plain_digits(given)
-        app(args=given, prog_name="hoppersim")
-    except SystemExit as leaving:
-        return leaving.code if isinstance(leaving.code, int) else int(leaving.code is not None)
-    except HopperSimError as error:
-        prefix = "internal error" if isinstance(error, InternalError) else "error"
-        typer.echo(f"{prefix}: {error}", err=True)
-        return error.exit_code
-    except BrokenPipeError:
-        # The reader of a pipe has gone; what is still buffered must not fail again at exit.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return EXIT_INTERNAL
-    return 0
+    """Run one command and give its exit code."""
+    return run_command(app, "hoppersim", arguments)
 
 
 def entry() -> None:
     """Run the command line of this process."""
-    sys.exit(main())
+    run_process(app, "hoppersim")

@@ -71,7 +71,7 @@ def root() -> None:
 def _show(dataset: Dataset, summary: ErrorSummary) -> None:
     from hoppersim.cli.render import console
 
-    screen = console()
+    screen = console(wide=True)
     screen.print(_runs_table(dataset))
     screen.print(_plans_table(dataset))
     aside = sum(count for why, count in dataset.manifest.set_aside.items() if why)
@@ -93,13 +93,15 @@ def _runs_table(dataset: Dataset) -> Any:
     from rich.table import Table
 
     table = Table(title=f"dataset {dataset.manifest.name}", title_justify="left")
-    for heading in ("run", "part", "driver", "clocks", "points", "compiler"):
+    for heading in ("", "run", "part", "driver", "clocks", "points", "compiler"):
         table.add_column(heading, overflow="fold")
-    for run in dataset.manifest.runs:
+    for number, run in enumerate(dataset.manifest.runs, 1):
         points = ", ".join(f"{count} {status}" for status, count in run.statuses.items())
         clocks = f"SM {run.clock_khz / 1e3:,.0f} MHz, memory {run.memory_clock_khz / 1e3:,.0f} MHz"
         part = f"{run.device} {run.uuid[:12]}"
-        table.add_row(run.run, part, f"CUDA {run.driver / 1000:.1f}", clocks, points, run.compiler)
+        table.add_row(
+            str(number), run.run, part, f"CUDA {run.driver / 1000:.1f}", clocks, points, run.compiler
+        )
     return table
 
 
@@ -107,9 +109,12 @@ def _plans_table(dataset: Dataset) -> Any:
     from rich.table import Table
 
     runs = dataset.manifest.runs
-    table = Table("plan", *(run.run for run in runs), title="points by plan", title_justify="left")
+    table = Table("plan", title="points by plan and number of the run", title_justify="left")
+    for heading in ("all", *map(str, range(1, len(runs) + 1))):
+        table.add_column(heading, justify="right")
     for plan in sorted({plan for run in runs for plan in run.plans}):
-        table.add_row(plan, *(str(run.plans.get(plan, "-")) for run in runs))
+        counts = [run.plans.get(plan, 0) for run in runs]
+        table.add_row(plan, str(sum(counts)), *(str(count) if count else "-" for count in counts))
     return table
 
 

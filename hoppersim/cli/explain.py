@@ -40,9 +40,10 @@ def explain(
 
       hoppersim explain result.json --no-what-if
     """
-    if not what.endswith(".json") and not Path(what).is_file():
+    if Path(what).suffix == "" and not Path(what).is_file():
         _print([_page(what.upper())], json=json)
         return
+    _require_result(what)
     from hoppersim.result.documents import Comparison
     from hoppersim.result.explain import explain_comparison, explain_result
     from hoppersim.result.export import read_document
@@ -52,6 +53,15 @@ def explain(
         document = _with_reruns(document)
     explained = explain_comparison if isinstance(document, Comparison) else explain_result
     _print(explained(document), json=json)  # type: ignore[arg-type]
+
+
+def _require_result(what: str) -> None:
+    """Refuse a file that cannot be a Result, and say what would take it."""
+    if Path(what).suffix == ".toml":
+        rule = "must be a code, or a file that run --out wrote, .json; this may be a flow file"
+        raise InputError("what", what, rule, f"hoppersim check {what}")
+    if not Path(what).is_file():
+        raise InputError("what", what, "must be a code such as HS-MB-001, or a file that exists")
 
 
 def _with_reruns(document: Result | Comparison) -> Result | Comparison:

@@ -10,12 +10,25 @@ import typer
 
 from hoppersim.errors import InputError
 
+TEMPLATES = ("flow", "gemm")
+
 
 def new(
     flow: Annotated[Path, typer.Argument(help="File to write; its name ends in .toml.")],
+    template: Annotated[
+        str,
+        typer.Option("--template", "-t", metavar="NAME", help="flow, or gemm: the main loop of a GEMM."),
+    ] = "flow",
+    settings: Annotated[
+        list[str] | None,
+        typer.Option("--with", "-w", metavar="NAME=VALUE", help="Size of the GEMM; repeatable."),
+    ] = None,
     force: Annotated[bool, typer.Option("--force", "-f", help="Replace a file that exists.")] = False,
 ) -> None:
     """Write a commented flow file to start from.
+
+    Sizes of the GEMM are m, n, k, tile_m, tile_n, tile_k, cluster_rows,
+    cluster_columns, stages, and compute (SM cycles of a stage's product).
 
     Examples:
 
@@ -24,15 +37,45 @@ def new(
       hoppersim check flow.toml
 
       hoppersim run flow.toml
-    """
-    from importlib.resources import files
 
+      hoppersim new gemm.toml --template gemm --with tile_m=256 --with stages=3
+    """
     from hoppersim.result.export import write_text
 
     if flow.suffix != ".toml":
         raise InputError("flow", str(flow), "must end in .toml", str(flow.with_suffix(".toml")))
     if flow.exists() and not force:
         raise InputError("flow", str(flow), "exists already; choose another name, or replace it with --force")
-    template = files("hoppersim.cli").joinpath("templates", "flow.toml").read_text(encoding="utf-8")
-    write_text(flow, template.format(file=flow, name=json.dumps(flow.stem)[1:-1]))
+    text = _filled(template, settings or [], flow)
+    _check(text)
+    write_text(flow, text)
     typer.echo(f"Wrote {flow}. Next: hoppersim check {flow}; hoppersim run {flow}")
+
+
+def _filled(template: str, settings: list[str], flow: Path) -> str:
+    """Give the text of a template, with its numbers in their places."""
+    from importlib.resources import files
+
+    if template not in TEMPLATES:
+        raise InputError("--template", template, f"must be one of {', '.join(TEMPLATES)}", TEMPLATES[0])
+    numbers: dict[str, object] = {}
+    if template == "gemm":
+        from hoppersim.cli.gemm import gemm_numbers
+
+        numbers = gemm_numbers(settings)
+    elif settings:
+        raise InputError("--with", settings[0], "has no meaning for this template", "--template gemm")
+    text = files("hoppersim.cli").joinpath("templates", f"{template}.toml").read_text(encoding="utf-8")
+    return text.format(file=flow, name=json.dumps(flow.stem)[1:-1], **numbers)
+
+
+def _check(text: str) -> None:
+    """Refuse what no H200 could run."""
+    from hoppersim.cli.options import DEFAULT_PRESET, open_machine
+    from hoppersim.program.files import parse_work
+    from hoppersim.program.rules import check
+    from hoppersim.result.api import IllegalWorkError
+
+    violations = check(parse_work(text), open_machine(DEFAULT_PRESET))
+    if violations:
+        raise IllegalWorkError(violations)

@@ -17,14 +17,18 @@ if TYPE_CHECKING:
     from hoppersim.result.schema import Result
     from hoppersim.result.verdict import Verdict
 
-_PIPE_WIDTH = 120
+_PIPE_WIDTH, _WIDE = 120, 10_000
 
 
-def console(*, stderr: bool = False) -> Console:
-    """Make a console; a pipe gets a fixed width, so that its tables do not depend on the terminal."""
-    width = (
-        None if Console(stderr=stderr).is_terminal else max(_PIPE_WIDTH, shutil.get_terminal_size().columns)
-    )
+def console(*, stderr: bool = False, wide: bool = False) -> Console:
+    """Make a console; a pipe gets a fixed width, so that its tables do not depend on the terminal.
+
+    With `wide` the lines of a pipe are never broken.
+    """
+    if Console(stderr=stderr).is_terminal:
+        width = None
+    else:
+        width = _WIDE if wide else max(_PIPE_WIDTH, shutil.get_terminal_size().columns)
     return Console(stderr=stderr, width=width, highlight=False, soft_wrap=False)
 
 
@@ -58,13 +62,16 @@ def print_runs(
     verdict: Verdict | None,
 ) -> None:
     """Print what ran, the figures side by side, what would change them, findings, and the verdict."""
-    from hoppersim.result.explain import explain_bound, explain_limiter
+    from hoppersim.result.explain import SLOWER
+    from hoppersim.result.limiter_text import relaxations
 
     for note in notes:
         screen.print(note, markup=False)
     screen.print(result_table(results, names))
     if any(result.what_if is not None for result in results):
         screen.print(what_if_table(results, names))
+        if any(round(gain.speedup, 2) < 1 for result in results for gain in relaxations(result)):
+            screen.print(f"Below 1x it is slower: {SLOWER}.", markup=False)
     lines = tile_lines(results, names)
     for name, result in zip(names, results, strict=True):
         lines += [f"{name}: {line}" for line in (*result.hazards, *result.hang)]
@@ -72,8 +79,7 @@ def print_runs(
             lines.append(f"{name} hangs after {result.cycles:,.0f} cycles.")
         if result.what_if is not None and result.what_if.note:
             lines.append(f"{name}: what would change it was not tried: {result.what_if.note}.")
-    if len(results) == 1 and not results[0].hung:
-        lines += [explain_limiter(results[0]), *explain_bound(results[0])]
+    lines += limit_lines(results, names)
     lines += verdict_lines(verdict) if verdict is not None else []
     for line in (*lines, *silicon_lines(results, names), provisional_note(results[0].provisional)):
         if line:
@@ -81,14 +87,28 @@ def print_runs(
 
 
 def tile_lines(results: Sequence[Result], names: Sequence[str]) -> list[str]:
-    """Say for each run where a tile's time goes, on average."""
-    from hoppersim.result.tiles import describe_tiles
+    """Say for each run where a tile's time goes, on average, and what its stages are."""
+    from hoppersim.result.tiles import describe_tiles, explain_stages
 
     several = len(results) > 1
+    found = [(name, result.tiles.all) for name, result in zip(names, results, strict=True) if result.tiles]
+    lines = [
+        f"Where a tile's time goes{f', {name}' if several else ''}: {describe_tiles(times)}"
+        for name, times in found
+    ]
+    return [*lines, f"({explain_stages([times for _, times in found])})"] if found else []
+
+
+def limit_lines(results: Sequence[Result], names: Sequence[str]) -> list[str]:
+    """Say for each run that ended what limits it, and how far it is from its bound."""
+    from hoppersim.result.explain import explain_bound
+    from hoppersim.result.limiter_text import explain_limiter
+
     return [
-        f"Where a tile's time goes{f', {name}' if several else ''}: {describe_tiles(result.tiles.all)}"
+        f"{f'{name}: ' if len(results) > 1 else ''}{line}"
         for name, result in zip(names, results, strict=True)
-        if result.tiles is not None
+        if not result.hung
+        for line in (explain_limiter(result), *explain_bound(result))
     ]
 
 
@@ -103,14 +123,6 @@ def silicon_lines(results: Sequence[Result], names: Sequence[str]) -> list[str]:
         for name, result in zip(names, results, strict=True)
         for line in explain_silicon(result)
     ]
-    first, second = (results[0].measured, results[-1].measured) if several else (None, None)
-    if first is not None and second is not None:
-        ratio = second.cycles / first.cycles
-        faster, slower = names if ratio > 1 else names[::-1]
-        if max(ratio, 1 / ratio) - 1 > max(first.spread, second.spread):
-            lines.append(f"On silicon {faster} takes {min(ratio, 1 / ratio):.2f}x the time of {slower}.")
-        else:
-            lines.append("On silicon the two differ by less than their repeats.")
     return [*lines, *explain_error(model_error(*results))]
 
 
@@ -161,7 +173,7 @@ def _figures(results: Sequence[Result]) -> list[tuple[str, list[str]]]:
         ("rate, chip [B/cycle]", [f"{result.rates.chip:,.1f}" for result in results]),
         ("rate, used SM [B/cycle]", [f"{result.rates.used_sm:.1f}" for result in results]),
         ("rate, SM of the chip [B/cycle]", [f"{result.rates.chip_sm:.1f}" for result in results]),
-        ("likely limit", [f"{result.limiter.name}, {result.limiter.share:.0%} busy" for result in results]),
+        ("likely limit", [str(result.limiter) for result in results]),
         ("bound [cycle]", [_bound(result) for result in results]),
         ("L2 reads [sector]", [f"{result.counters.get(reads, 0):,}" for result in results]),
         (
@@ -196,7 +208,7 @@ def verdict_lines(verdict: Verdict) -> list[str]:
     """Write the difference and the verdict."""
     sign = "less" if verdict.difference_cycles > 0 else "more"
     cycles = f"{abs(verdict.difference_cycles):,.0f} cycles {sign}"
-    lines = [f"{verdict.first} takes {cycles} than {verdict.second}."]
+    lines = [f"Simulated, {verdict.first} takes {cycles} than {verdict.second}."]
     if verdict.per_byte:
         lines.append("They deliver different amounts, so the verdict goes by time per byte.")
     return [*lines, f"Verdict: {verdict.text}."]

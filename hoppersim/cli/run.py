@@ -9,20 +9,26 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from hoppersim.cli.options import DEFAULT_PRESET, Fabric, Json, Plan, Preset, Settings
-from hoppersim.errors import EXIT_HANG, InputError
+from hoppersim.cli.run_files import (
+    followed_tiles,
+    make_recorder,
+    require_different,
+    require_formats,
+    write_hang,
+    write_tiles,
+    write_trace,
+)
+from hoppersim.errors import EXIT_HANG
 
 if TYPE_CHECKING:
     from hoppersim.cli.target import CaseOptions
-    from hoppersim.engine.tiles import Tiles
     from hoppersim.machine.machine import Machine
     from hoppersim.program.case_spec import Case
     from hoppersim.program.work import Work
     from hoppersim.result.schema import Result
     from hoppersim.result.verdict import Verdict
-    from hoppersim.trace.recorder import Recorder
 
 _TRACE = "Trace"
-_SHOWN = ("window", "clusters", "sms")
 
 
 def run(
@@ -50,6 +56,10 @@ def run(
     ] = None,
     iterations: Annotated[
         int | None, typer.Option("--iterations", "-n", metavar="N", help="Tiles a CTA.", show_default="64")
+    ] = None,
+    grid: Annotated[
+        int | None,
+        typer.Option("--grid", "-g", metavar="N", help="CTAs.", show_default="as many as fit at once"),
     ] = None,
     memory: Annotated[
         str, typer.Option("--memory", "-m", metavar="l2|hbm", help="Where tiles come from.")
@@ -144,7 +154,7 @@ def run(
 
       hoppersim run multicast -c 2 --tiles tiles.csv
 
-      hoppersim run flow.toml --json > result.json
+      hoppersim run flow.toml --grid 8 --json > result.json
 
       hoppersim run hanging_flow.toml --no-check --hang-report hang.svg
     """
@@ -152,14 +162,14 @@ def run(
     from hoppersim.cli.target import CaseOptions, open_target
     from hoppersim.result.api import simulate
 
-    numbers = {"cluster": cluster, "boxes": boxes, "stages": stages, "iterations": iterations}
+    numbers = {"cluster": cluster, "boxes": boxes, "stages": stages, "iterations": iterations, "grid": grid}
     options = CaseOptions(box, pattern, memory, numbers)
     names = [target] if against is None else [target, against]
     works = [open_target(name, options) for name in names]
-    recorder = _recorder(trace, against, (window, clusters, sms), limit)
-    _require_formats(out, hang_report)
-    _require_different({"--out": out, "--tiles": tiles, "--trace": trace, "--hang-report": hang_report})
-    followed = _followed(tiles, against)
+    recorder = make_recorder(trace, against, (window, clusters, sms), limit)
+    require_formats(out, hang_report)
+    require_different({"--out": out, "--tiles": tiles, "--trace": trace, "--hang-report": hang_report})
+    followed = followed_tiles(tiles, against)
     machine = open_machine(preset, settings, floorplan)
     if require_fabric(fabric) == "compiled":
         announce_compilation()
@@ -179,92 +189,15 @@ def run(
     results = [_with_measured(result, case) for result, case in zip(results, cases, strict=True)]
     notes = [_echo(name, result, case) for name, result, case in zip(names, results, cases, strict=True)]
     if followed is not None and tiles is not None:
-        _write_tiles(followed, tiles)
+        write_tiles(followed, tiles)
     if recorder is not None and trace is not None:
-        _write_trace(recorder, results[0], trace)
+        write_trace(recorder, results[0], trace)
     _report(results, names, notes, _verdict(results, names), json=json, out=out)
     for work, result in zip(works, results, strict=True):
         if result.hung and hang_report is not None:
-            _write_hang(machine, work, hang_report)
+            write_hang(machine, work, hang_report)
     if any(result.hung or result.hazards for result in results):
         raise typer.Exit(EXIT_HANG)
-
-
-def _require_formats(out: Path | None, hang_report: Path | None) -> None:
-    """Refuse files that could not be written, before anything runs."""
-    from hoppersim.result.export import require_format, require_place
-
-    if out is not None:
-        require_format("--out", out, (".json",))
-    if hang_report is None:
-        return
-    if hang_report.suffix not in (".json", ".png", ".svg"):
-        rule = "must end in .json, .png or .svg"
-        raise InputError("--hang-report", str(hang_report), rule, hang_report.with_suffix(".json"))
-    require_place("--hang-report", hang_report)
-
-
-def _require_different(files: dict[str, Path | None]) -> None:
-    """Refuse two outputs in one file.
-
-    Raises
-    ------
-    InputError
-        Naming the second option of the same file.
-    """
-    seen: dict[Path, str] = {}
-    for option, path in files.items():
-        if path is None:
-            continue
-        other = seen.setdefault(path.resolve(), option)
-        if other != option:
-            raise InputError(option, str(path), f"must be another file than that of {other}")
-
-
-def _followed(path: Path | None, against: str | None) -> Tiles | None:
-    """Make what follows all tiles of a run whose times are to be written; None where they are not."""
-    if path is None:
-        return None
-    from hoppersim.engine.tiles import Tiles
-    from hoppersim.result.export import require_format
-
-    require_format("--tiles", path)
-    if against is not None:
-        raise InputError("--tiles", str(path), "shows one run: leave --against out, or run each alone")
-    return Tiles(whole=True)
-
-
-def _write_tiles(tiles: Tiles, path: Path) -> None:
-    from hoppersim.result.export import write_table
-    from hoppersim.result.tiles import tile_rows
-
-    write_table(path, tile_rows(tiles), field="--tiles")
-
-
-def _recorder(
-    trace: Path | None, against: str | None, shown: tuple[str | None, str | None, str | None], limit: int
-) -> Recorder | None:
-    """Make the observer of a run that is to be traced; None without a trace."""
-    if trace is None:
-        named = [f"--trace-{name}" for name, text in zip(_SHOWN, shown, strict=True) if text is not None]
-        if named:
-            raise InputError(named[0], None, "has no meaning without --trace FILE", "--trace run.pftrace")
-        return None
-    from hoppersim.trace.perfetto_file import require_writer
-    from hoppersim.trace.recorder import Recorder
-    from hoppersim.trace.selection import make_selection
-
-    if against is not None:
-        raise InputError("--trace", str(trace), "shows one run: leave --against out, or trace each alone")
-    require_writer("--trace", trace)
-    return Recorder(make_selection(*shown, limit, prefix="--trace-"))
-
-
-def _write_trace(recorder: Recorder, result: Result, path: Path) -> None:
-    from hoppersim.trace.save import save_trace
-
-    for line in save_trace(recorder, result, path):
-        typer.echo(line, err=True)
 
 
 def _case(name: str, options: CaseOptions) -> Case | None:
@@ -318,19 +251,6 @@ def _echo(name: str, result: Result, case: Case | None) -> str:
         f"{name}: {case.iterations} tiles of {case.tile_bytes:,} B ({boxes}{case.rows}x{case.row_bytes}) to "
         f"each CTA, {case.pattern} in {case.memory.upper()}, {case.stages} stages; {describe_launch(result)}"
     )
-
-
-def _write_hang(machine: Machine, work: Work, path: Path) -> None:
-    from hoppersim.engine.simulate import simulate_raw
-    from hoppersim.plots.hang import draw_hang
-    from hoppersim.result.export import to_json, write_text
-    from hoppersim.result.hang import report_hang
-
-    report = report_hang(machine, work, simulate_raw(machine, work, watch=False))
-    if path.suffix == ".json":
-        write_text(path, to_json(report), "--hang-report")
-    else:
-        draw_hang(report, path)
 
 
 def _report(

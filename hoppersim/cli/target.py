@@ -26,12 +26,11 @@ class CaseOptions:
     numbers: dict[str, int | None] = field(default_factory=dict)
 
     @property
-    def given(self) -> list[str]:
-        """Names of the options that the user gave."""
-        named = [name for name, value in self.numbers.items() if value is not None]
-        named += ["box"] if self.box is not None else []
-        named += ["pattern"] if self.pattern is not None else []
-        return named + (["memory"] if self.memory != "l2" else [])
+    def given(self) -> dict[str, object]:
+        """The options that the user gave."""
+        named: dict[str, object] = {"box": self.box, "pattern": self.pattern, **self.numbers}
+        named["memory"] = self.memory if self.memory != "l2" else None
+        return {name: value for name, value in named.items() if value is not None}
 
 
 def open_target(target: str, options: CaseOptions) -> Work:
@@ -50,12 +49,23 @@ def open_target(target: str, options: CaseOptions) -> Work:
     if not Path(target).is_file():
         rule = f"must be a flow file that exists, or one of: {', '.join(MODES)}"
         raise InputError("target", target, rule, _nearest(target, MODES))
-    if options.given:
-        name = options.given[0]
-        raise InputError(f"--{name}", target, "case options have no meaning for a flow file; edit the file")
+    for name, value in options.given.items():
+        if name != "grid":
+            rule = f"case options have no meaning for a flow file; edit {target}"
+            raise InputError(f"--{name}", value, rule)
     from hoppersim.program.files import load_work
 
-    return load_work(Path(target))
+    return _with_grid(load_work(Path(target)), options.numbers.get("grid"))
+
+
+def _with_grid(work: Work, grid: int | None) -> Work:
+    """Launch another number of CTAs."""
+    from msgspec.structs import replace
+
+    if grid is None:
+        return work
+    flows = (replace(flow, launch=replace(flow.launch, grid=grid)) for flow in work.flows)
+    return replace(work, flows=tuple(flows))
 
 
 def make_case(mode: str, options: CaseOptions) -> Case:

@@ -42,10 +42,11 @@ class LoggedBarrier:
         Called with (tick, fault) when an entry breaks a rule of PTX; the entry is dropped.
     """
 
-    __slots__ = ("_log", "_on_fault", "flipped", "history", "state", "waiters")
+    __slots__ = ("_log", "_on_fault", "_trial", "flipped", "history", "state", "waiters")
 
     def __init__(self, count: int, on_fault: Callable[[int, MbarrierFault], None]) -> None:
         self.state = Mbarrier(count)
+        self._trial = Mbarrier(count)
         self.flipped = 0
         self.waiters: list[Waiter] = []
         self.history: list[Pending] = []
@@ -60,32 +61,31 @@ class LoggedBarrier:
     def commit(self, tick: int) -> None:
         """Apply all entries up to and including `tick`."""
         log = self._log
-        while log and log[0].tick <= tick:
+        while log and log[0][0] <= tick:
             self._apply(log.pop(0))
 
     def foresee(self) -> None:
         """Tell all who wait when the known entries complete the present phase."""
-        if self.waiters and self._log:
+        if self._log:
             flip = self.next_flip()
             for waiter in self.waiters:
                 waiter.expect(flip)
 
     def next_flip(self) -> int | None:
         """Tick at which the known entries complete the present phase; None if they do not."""
-        if not self._log or sum([entry.arrivals for entry in self._log]) < self.state.pending:
-            return None
-        trial = Mbarrier(self.state.count, self.state.pending, self.state.phase, self.state.tx)
-        for entry in self._log:
+        trial, state = self._trial, self.state
+        trial.pending, trial.tx = state.pending, state.tx
+        for tick, _, arrivals, data, _ in self._log:
             try:
-                if _step(trial, entry):
-                    return entry.tick
+                if trial.take(arrivals, data):
+                    return tick
             except MbarrierFault:
                 continue
         return None
 
     def _apply(self, entry: Pending) -> None:
         try:
-            flipped = _step(self.state, entry)
+            flipped = self.state.take(entry.arrivals, entry.bytes)
         except MbarrierFault as fault:
             self._on_fault(entry.tick, fault)
             return
@@ -97,15 +97,3 @@ class LoggedBarrier:
         waiters, self.waiters = self.waiters, []
         for waiter in waiters:
             waiter.expect(entry.tick)
-
-
-def _step(state: Mbarrier, entry: Pending) -> bool:
-    """Apply one entry; an arrive.expect_tx announces its bytes before it arrives."""
-    phase, (_, _, arrivals, data, _) = state.phase, entry
-    if data < 0:
-        state.expect_tx(-data)
-    if arrivals:
-        state.arrive(arrivals)
-    if data > 0:
-        state.complete_tx(data)
-    return state.phase != phase

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from collections import defaultdict
-from collections.abc import Callable, Generator, Iterator
+from collections.abc import Generator, Iterator
 from contextlib import contextmanager
 from operator import attrgetter
 from typing import Any
@@ -32,26 +32,32 @@ DRAIN_STEP = 1 << 20
 class Wake:
     """The event that ends a role's wait, some ticks after the flip of a barrier.
 
+    Its value is the tick of the flip.
+
     Parameters
     ----------
     env
         The SimPy environment.
-    delay
-        Ticks from the flip to the event, as a function of the flip's tick.
-    first
-        Called when the event fires, before the role goes on.
+    barrier
+        The barrier, whose present phase is waited for.
+    since
+        Tick from which the thread asks. If it finds the flip there it goes on at once.
+    poll
+        Ticks between the polls of a thread that was there first; 0 if it does not poll.
+    wake
+        Ticks from the flip, or the poll that finds it, until such a thread goes on.
     """
 
-    __slots__ = ("_delay", "_env", "_flip", "event")
+    __slots__ = ("_barrier", "_env", "_flip", "_poll", "_since", "_wake", "event")
 
     def __init__(
-        self, env: simpy.Environment, delay: Callable[[int], int], first: Callable[[simpy.Event], None]
+        self, env: simpy.Environment, barrier: LoggedBarrier, since: int, poll: int, wake: int
     ) -> None:
-        self.event = env.event()
-        self.event.callbacks = [first]
-        self._env = env
-        self._delay = delay
+        self._env, self._barrier = env, barrier
+        self._since, self._poll, self._wake = since, poll, wake
         self._flip: int | None = None
+        self.event = simpy.Event(env)
+        self.event.callbacks = [self._commit]
 
     def expect(self, flip: int | None) -> None:
         """Let the event fire after a flip at this tick; None takes an earlier tick back."""
@@ -62,7 +68,17 @@ class Wake:
         self._flip = flip
         if flip is not None:
             self.event._ok, self.event._value = True, flip
-            self._env.schedule(self.event, delay=flip + self._delay(flip) - self._env.now)
+            self._env.schedule(self.event, delay=self._end(flip) - self._env._now)
+
+    def _end(self, flip: int) -> int:
+        """Tick at which the role goes on after a flip."""
+        since, poll = self._since, self._poll
+        if flip <= since:
+            return since
+        return flip + (poll - (flip - since) % poll if poll else 0) + self._wake
+
+    def _commit(self, _: simpy.Event) -> None:
+        self._barrier.commit(self._env._now)  # type: ignore[arg-type]
 
     def _take_back(self) -> None:
         """Move who waits to a fresh event: SimPy cannot recall one that it has scheduled."""
@@ -120,29 +136,22 @@ class Clockwork:
         """Let arrivals and bytes (negative: announced ones) reach a barrier at a tick."""
         target = self.barriers[barrier]
         target.push(tick, arrivals, data, who)
-        target.foresee()
+        if target.waiters:
+            target.foresee()
 
     def passed(self, barrier: int, parity: int) -> bool:
         """Say whether a wait that is performed now returns at once."""
         target = self.barriers[barrier]
-        target.commit(int(self.env.now))
-        return target.state.passed(parity)
+        target.commit(self.env._now)  # type: ignore[arg-type]
+        return target.state.phase & 1 != parity
 
-    def wait(self, barrier: int, delay: Callable[[int], int]) -> simpy.Event:
-        """Give an event for the end of a wait that did not pass; its value is the tick of the flip.
-
-        Parameters
-        ----------
-        barrier
-            Number of the barrier, whose present phase is waited for.
-        delay
-            Ticks from the flip until the waiter goes on, as a function of the flip's tick.
-        """
+    def wait(self, barrier: int, since: int = -1, poll: int = 0, wake: int = 1) -> simpy.Event:
+        """Give the event of a `Wake` for the end of a wait that did not pass."""
         target = self.barriers[barrier]
-        wake = Wake(self.env, delay, lambda _: target.commit(int(self.env.now)))
-        target.waiters.append(wake)
+        waiter = Wake(self.env, target, since, poll, wake)
+        target.waiters.append(waiter)
         target.foresee()
-        return wake.event
+        return waiter.event
 
     def inject(self, transfer: Transfer) -> None:
         """Hand a transfer of this or a later tick to the fabric in due order."""

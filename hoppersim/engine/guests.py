@@ -97,7 +97,7 @@ class Guest:
         reach = (Destination(sm, barrier),)
         order = (sm << 20) | _AFTER_ROLES
         clockwork.inject(Transfer(now, LOAD, sm, order, reach, address, size, bytes=size))
-        return clockwork.wait(barrier, lambda _: 1)
+        return clockwork.wait(barrier)
 
     def _check(self, sm: int, allocation: str, size: int) -> None:
         last, known = self.machine.sm_count - 1, list(self._addresses.regions)

@@ -15,7 +15,7 @@ BATCH = 4
 
 def bind_copy(run: RoleRun, operation: op.BulkCopy, before: int = 0, kind: int = COPY) -> Step:
     """Turn a copy into a step; `before` are the ticks that its thread has already spent on it."""
-    stage = run.stage_of(run.flow.flow.program.barrier(operation.barrier).stages)
+    ring = run.ring_for(run.flow.flow.program.barrier(operation.barrier).stages)
     rank, issue = run.value(operation.rank), run.cost(operation, "issue")
     follow = run.clockwork.tiles.follower(run, COPY, operation.destination, before + issue)
 
@@ -23,7 +23,7 @@ def bind_copy(run: RoleRun, operation: op.BulkCopy, before: int = 0, kind: int =
         run.debt += issue
         target = reach_cta(run, rank(), "a bulk copy")
         if target is not None:
-            receiver = (Destination(target.sm, target.barrier(operation.barrier, stage())),)
+            receiver = (Destination(target.sm, target.barrier(operation.barrier, ring.stage)),)
             size, number = operation.bytes, follow(receiver)
             run.clockwork.inject(
                 Transfer(run.time, kind, run.cta.sm, run.order, receiver, 0, size, bytes=size, tile=number)
@@ -85,7 +85,7 @@ def bind_store_wait(run: RoleRun, operation: op.StoreWait) -> Step:
             if not run.clockwork.passed(group, 0):
                 run.waiting = (operation, "bulk group", 0, 0)
                 since = run.time
-                yield run.clockwork.wait(group, lambda _: 1)
+                yield run.clockwork.wait(group)
                 run.waiting = None
                 run.waited += run.time - since
         run.debt += issue
@@ -131,7 +131,7 @@ def bind_remote_load(run: RoleRun, operation: op.RemoteLoad) -> Step:
         yield from run.pay()
         if not clockwork.passed(group, 0):
             run.waiting = (operation, "remote loads", 0, 0)
-            yield clockwork.wait(group, lambda _: 1)
+            yield clockwork.wait(group)
             run.waiting = None
         run.waited += max(0, run.time - asked - spent)
 
@@ -161,7 +161,7 @@ def bind_remote_store(run: RoleRun, operation: op.RemoteStore) -> Step:
         if len(under_way) > 1 and not clockwork.passed(under_way[0], 0):
             run.waiting = (operation, "remote stores", 0, 0)
             since = run.time
-            yield clockwork.wait(under_way[0], lambda _: 1)
+            yield clockwork.wait(under_way[0])
             run.waiting = None
             run.waited += run.time - since
         group = clockwork.add_barrier(1)

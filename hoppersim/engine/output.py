@@ -79,6 +79,8 @@ class RunOutput:
     wall_seconds: float
     busy: int = 0
     """Ticks that the busiest thread spent on its own operations."""
+    busiest: str = ""
+    """Name of the role whose thread that is."""
     hung: bool = False
     late: bool = False
     """Whether lines were still under way when the last CTA had ended."""

@@ -88,7 +88,7 @@ class RoleRun:
     @property
     def time(self) -> int:
         """Tick at which the role's thread is."""
-        return int(self.env.now) + self.debt
+        return self.env._now + self.debt  # type: ignore[return-value]  # `now` would cost a call
 
     def cost(self, operation: Operation, part: str) -> int:
         """Cost of an operation of this role in ticks."""
@@ -136,21 +136,10 @@ class RoleRun:
         """The ring that a loop drives; it keeps its position when the loop is entered again."""
         return self._rings.setdefault(id(loop), Ring(loop.stages))
 
-    def stage_of(self, stages: int) -> Callable[[], int]:
-        """Give a function for the present stage of a buffer or barrier with that many stages."""
+    def ring_for(self, stages: int) -> Ring:
+        """Give the ring that drives a buffer or barrier of that many stages; where none does, one at rest."""
         loop = ring_of(stages, self.enclosing)
-        if loop is None or stages == 1:
-            return lambda: 0
-        ring = self.ring(loop)
-        return lambda: ring.stage
-
-    def round_of(self, stages: int) -> Callable[[], int]:
-        """Give a function for the parity of the present round of a barrier's ring."""
-        loop = ring_of(stages, self.enclosing)
-        if loop is None:
-            return lambda: 0
-        ring = self.ring(loop)
-        return lambda: ring.round & 1
+        return Ring(1) if loop is None else self.ring(loop)
 
     def value(self, operand: Operand) -> Callable[[], int]:
         """Give a function for the present value of an operand in this CTA."""

@@ -152,6 +152,7 @@ def simulate_raw(  # noqa: PLR0913, PLR0917 - the one place where all that a run
     ctas = [cta for run in runs for cta in run.ctas]
     note_faults(findings, clockwork, ctas)
     found = findings.all()
+    busiest = max((role for run in runs for role in run.roles), key=lambda role: role.busy, default=None)
     return RunOutput(
         ctas=tuple(_cta_run(cta) for cta in ctas),
         ticks=max([_last_progress(clockwork, runs) if hung else 0, *(cta.end for cta in ctas)]),
@@ -159,7 +160,8 @@ def simulate_raw(  # noqa: PLR0913, PLR0917 - the one place where all that a run
         lines=carrier.lines,
         late=late,
         wall_seconds=perf_counter() - began,
-        busy=max((role.busy for run in runs for role in run.roles), default=0),
+        busy=busiest.busy if busiest else 0,
+        busiest=busiest.role.name if busiest else "",
         hung=hung,
         roles=tuple(blocked_roles(runs, ctas)) if hung else (),
         barriers=tuple(barrier_states(clockwork, ctas)) if hung else (),
@@ -215,7 +217,7 @@ def _run(clockwork: Clockwork, processes: list[simpy.Process], max_cycles: float
     try:
         while not finished:
             env.step()
-            if env.now > clockwork.limit:
+            if env._now > clockwork.limit:
                 raise RunTooLongError("max_cycles", max_cycles, "the run must end within so many SM cycles")
     except simpy.core.EmptySchedule:
         return True

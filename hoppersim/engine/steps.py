@@ -15,7 +15,7 @@ from hoppersim.engine.moves import (
     bind_store_wait,
 )
 from hoppersim.engine.reach import reach_cta
-from hoppersim.engine.roles import RoleExit, RoleRun, Step, Waiting
+from hoppersim.engine.roles import Ring, RoleExit, RoleRun, Step, Waiting
 from hoppersim.program import operations as op
 from hoppersim.program.boxes import box_lines
 from hoppersim.program.operations import Operation
@@ -50,21 +50,24 @@ def punctual(run: RoleRun, operation: Operation, step: Step) -> Step:
 
 def bind_wait(run: RoleRun, operation: op.Wait, notice: Callable[[int, int], None] | None = None) -> Step:
     """Turn a wait into a step; `notice` is called with barrier and parity when it has passed."""
-    stages = run.flow.flow.program.barrier(operation.barrier).stages
-    stage, numbers = run.stage_of(stages), run.cta.barriers[operation.barrier]
-    parity = _parity(run, operation, stages)
+    ring = run.ring_for(run.flow.flow.program.barrier(operation.barrier).stages)
+    name, numbers, parity = (
+        operation.barrier,
+        run.cta.barriers[operation.barrier],
+        _parity(run, operation, ring),
+    )
     hit, wake = max(1, run.cost(operation, "hit")), max(1, run.cost(operation, "wake"))
-    clockwork, polls = run.clockwork, operation.form != "try"
+    clockwork, poll = run.clockwork, hit if operation.form != "try" else 0
     tiles, landed = clockwork.tiles, clockwork.tiles.landed
 
     def step() -> Waiting:
-        at, phase = stage(), parity()
+        at, phase = ring.stage, parity()
         number = numbers[at]
         while True:
             since = run.time
             if not clockwork.passed(number, phase):
-                run.waiting, run.since, run.debt = (operation, operation.barrier, at, phase), since, 0
-                flip = yield clockwork.wait(number, _until(since, hit if polls else 0, wake))
+                run.waiting, run.since, run.debt = (operation, name, at, phase), since, 0
+                flip = yield clockwork.wait(number, since, poll, wake)
                 run.waiting = None
                 if flip > since:
                     run.waited += flip - since
@@ -84,26 +87,11 @@ def bind_wait(run: RoleRun, operation: op.Wait, notice: Callable[[int, int], Non
     return True, step
 
 
-def _until(since: int, poll: int, wake: int) -> Callable[[int], int]:
-    """Give the ticks from a flip until the wait returns, of a thread that asks from a tick on.
-
-    It then goes on if it found the flip there, or else wakes up: after its last poll, if it polls.
-    """
-
-    def delay(flip: int) -> int:
-        if flip <= since:
-            return since - flip
-        return (poll - (flip - since) % poll if poll else 0) + wake
-
-    return delay
-
-
-def _parity(run: RoleRun, operation: op.Wait, stages: int) -> Callable[[], int]:
+def _parity(run: RoleRun, operation: op.Wait, ring: Ring) -> Callable[[], int]:
     if operation.phase == "full":
-        return run.round_of(stages)
+        return lambda: ring.round & 1
     if operation.phase == "free":
-        full = run.round_of(stages)
-        return lambda: full() ^ 1
+        return lambda: ring.round & 1 ^ 1
     return run.value(operation.phase)
 
 
@@ -121,12 +109,12 @@ def _bind_post(
 ) -> Step:
     """Turn what reaches a barrier of the own CTA, or of each one of a mask, into a step."""
     name, issue, clockwork = operation.barrier, run.cost(operation, "issue"), run.clockwork
-    stage, ranks = run.stage_of(run.flow.flow.program.barrier(name).stages), run.ranks(operation.to)
+    ring, ranks = run.ring_for(run.flow.flow.program.barrier(name).stages), run.ranks(operation.to)
     own, delay = run.cta.barriers[name], max(1, effect)
 
     def post_own() -> None:
         run.debt += issue
-        clockwork.post(own[stage()], run.time + delay, arrivals, data(), run.who)
+        clockwork.post(own[ring.stage], run.time + delay, arrivals, data(), run.who)
 
     def post_all() -> None:
         for rank in ranks():
@@ -136,7 +124,7 @@ def _bind_post(
                 tick = run.time + max(1, effect + run.path_to(target.sm))
                 if target.sm != run.cta.sm:
                     tick = clockwork.arrival_tick(target.sm, tick, run.flow.arrive_interval)
-                clockwork.post(target.barriers[name][stage()], tick, arrivals, data(), run.who)
+                clockwork.post(target.barriers[name][ring.stage], tick, arrivals, data(), run.who)
 
     return False, post_own if operation.to is None else post_all
 
@@ -181,15 +169,15 @@ def _bind_load(run: RoleRun, operation: op.TmaLoad) -> Step:
 def _receivers(run: RoleRun, operation: op.TmaLoad) -> Callable[[], tuple[Destination, ...]]:
     """Give a function for who receives a load: the own CTA, or all of a mask that are there."""
     name, ranks = operation.barrier, run.ranks(operation.mask)
-    stage = run.stage_of(run.flow.flow.program.barrier(name).stages)
+    ring = run.ring_for(run.flow.flow.program.barrier(name).stages)
     own = [(Destination(run.cta.sm, number),) for number in run.cta.barriers[name]]
 
     def of_mask() -> tuple[Destination, ...]:
-        number = stage()
+        number = ring.stage
         targets = [reach_cta(run, rank, "a TMA load") for rank in ranks()]
         return tuple([Destination(cta.sm, cta.barriers[name][number]) for cta in targets if cta])
 
-    return of_mask if operation.mask is not None else lambda: own[stage()]
+    return of_mask if operation.mask is not None else lambda: own[ring.stage]
 
 
 def _deliver_nothing(run: RoleRun, receivers: tuple[Destination, ...], count: int) -> None:

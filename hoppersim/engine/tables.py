@@ -21,6 +21,8 @@ REQUESTS_TOGETHER = 32
 """Lines of a box that set out in one step of the fabric, where their times are known."""
 
 Ints = NDArray[np.int64]
+ShortInts = NDArray[np.int32]
+"""For what is large and read at random."""
 
 
 class Tables(NamedTuple):
@@ -55,8 +57,8 @@ class Tables(NamedTuple):
     launch: int
     line_interval: int
     box_interval: int
-    to_slice: Ints
-    from_slice: Ints
+    to_slice: ShortInts
+    from_slice: ShortInts
     fabric_latency: int
     to_hbm: int
     from_hbm: Ints
@@ -115,11 +117,11 @@ def _exits(slices: int, partitions: int, together: int) -> Ints:
     return side * -(-(slices // partitions) // together) + local // together
 
 
-def _latency_tables(machine: Machine) -> tuple[Ints, Ints]:
+def _latency_tables(machine: Machine) -> tuple[ShortInts, ShortInts]:
     spec = machine.spec.l2
     total = (spec.latency - spec.access_latency + machine.l2_latency) * TICKS_PER_CYCLE
-    there = np.maximum(1, np.rint(total / 2)).astype(np.int64)
-    back = np.maximum(1, np.rint(total).astype(np.int64) - there)
+    there = np.maximum(1, np.rint(total / 2)).astype(np.int32)
+    back = np.maximum(1, np.rint(total).astype(np.int32) - there)
     return there, back
 
 

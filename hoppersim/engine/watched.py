@@ -45,8 +45,8 @@ class WatchedSteps:
     def here(self, run: RoleRun, buffer: str) -> Here:
         """Give a function for the present stage of a buffer of the own CTA."""
         places = self.watch.places(run.cta, buffer)
-        stage = run.stage_of(len(places))
-        return lambda: places[stage()]
+        ring = run.ring_for(len(places))
+        return lambda: places[ring.stage]
 
     def guarded(self, program: Program, barrier: str) -> tuple[str, ...]:
         """Name the buffers whose bytes a barrier counts."""
@@ -143,10 +143,8 @@ def _release(steps: WatchedSteps, run: RoleRun, operation: Operation) -> Step:
 def _async_write(steps: WatchedSteps, run: RoleRun, operation: Any) -> Step:
     program, barriers, watch = run.flow.flow.program, run.clockwork.barriers, steps.watch
     name, low, size, ranks = _shape(run, operation)
-    stage, number = (
-        run.stage_of(program.buffer(name).stages),
-        run.stage_of(program.barrier(operation.barrier).stages),
-    )
+    ring = run.ring_for(program.buffer(name).stages)
+    barrier_ring = run.ring_for(program.barrier(operation.barrier).stages)
     peers, plain, source = run.cta.peers, plain_step(run, operation)[1], _source(steps, run, operation)
     targets = [(peer, watch.places(peer, name), peer.barriers[operation.barrier]) for peer in peers]
 
@@ -154,11 +152,11 @@ def _async_write(steps: WatchedSteps, run: RoleRun, operation: Any) -> Step:
         plain()
         if source is not None:
             source()
-        start, iteration, first, at, bar = run.time, tuple(run.loops.items()), low(), stage(), number()
+        start, iteration, first = run.time, tuple(run.loops.items()), low()
         for rank in ranks():
             if rank >= len(targets) or targets[rank][0].state != LIVE:
                 continue
-            place, barrier = targets[rank][1][at], barriers[targets[rank][2][bar]]
+            place, barrier = targets[rank][1][ring.stage], barriers[targets[rank][2][barrier_ring.stage]]
             assert isinstance(barrier, WatchedBarrier)
             write = Use(run, operation, iteration, start, -1, first, first + size, place, barrier, size)
             if place.reads or place.holds or place.stores:
@@ -214,7 +212,7 @@ def _local_read(steps: WatchedSteps, run: RoleRun, operation: op.LocalRead) -> S
     plain, seen = plain_step(run, operation)[1], watch.seen(run)
     writes = [write for write in _writes(program) if write[2] == operation.buffer]
     writers = " or ".join(dict.fromkeys(f"role {role}" for role, _, _ in writes))
-    guards = [(run.cta.barriers[name], run.stage_of(program.barrier(name).stages)) for _, name, _ in writes]
+    guards = [(run.cta.barriers[name], run.ring_for(program.barrier(name).stages)) for _, name, _ in writes]
 
     def watched() -> None:
         place = here()
@@ -223,7 +221,7 @@ def _local_read(steps: WatchedSteps, run: RoleRun, operation: op.LocalRead) -> S
         use.end = run.time
         if place.landed or place.flying:
             watch.read(use)
-        elif any(seen.get(barriers[numbers[stage()]]) == 0 for numbers, stage in guards):  # type: ignore[call-overload]
+        elif any(seen.get(barriers[numbers[ring.stage]]) == 0 for numbers, ring in guards):  # type: ignore[call-overload]
             watch.empty_read(use, writers)
         place.add_read(use, int(run.env.now))
 
@@ -231,9 +229,9 @@ def _local_read(steps: WatchedSteps, run: RoleRun, operation: op.LocalRead) -> S
 
 
 def _remote(steps: WatchedSteps, run: RoleRun, operation: op.RemoteLoad | op.RemoteStore) -> Step:
-    rank, stage = (
+    rank, ring = (
         run.value(operation.rank),
-        run.stage_of(run.flow.flow.program.buffer(operation.buffer).stages),
+        run.ring_for(run.flow.flow.program.buffer(operation.buffer).stages),
     )
     peers, plain, watch = run.cta.peers, plain_step(run, operation)[1], steps.watch
 
@@ -243,7 +241,7 @@ def _remote(steps: WatchedSteps, run: RoleRun, operation: op.RemoteLoad | op.Rem
         yield from plain()
         if rank() >= len(peers) or peers[rank()].state != LIVE:
             return
-        place = watch.places(peers[rank()], operation.buffer)[stage()]
+        place = watch.places(peers[rank()], operation.buffer)[ring.stage]
         use = Use(run, operation, tuple(run.loops.items()), start, run.time, 0, operation.bytes, place)
         if isinstance(operation, op.RemoteLoad):
             watch.read(use)

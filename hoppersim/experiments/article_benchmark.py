@@ -257,7 +257,7 @@ def _supply(name: str, silicon: Row | None, simulated: Row | None) -> list[str]:
 def _why(name: str, simulated: Row) -> list[str]:
     """Say what limits the unicast loop, which decides whether moving less could help it."""
     share = f"the {simulated['busiest']}, is {simulated['busiest_share']:.0%} busy"
-    if simulated["limiter"] in ("latency", "issue"):
+    if simulated["limiter"] in ("latency", "issue", "compute"):
         text = (
             f"{name}: {simulated['limiter']} limits the unicast loop; the busiest resource, {share}. What "
             f"waits for one tile at a time gains nothing by moving fewer bytes."

@@ -63,12 +63,17 @@ class LinkLoad(NamedTuple):
     @property
     def cycles(self) -> float:
         """SM cycles that the port needs for its load, merged."""
-        return self.load / self.capacity
+        return self._cycles(self.load)
 
     @property
     def cycles_unmerged(self) -> float:
         """SM cycles that the port needs for its load, unmerged."""
-        return self.load_unmerged / self.capacity
+        return self._cycles(self.load_unmerged)
+
+    def _cycles(self, load: float) -> float:
+        """An engine's first request leaves at once: `n` of them are only `n - 1` intervals apart."""
+        at_once = LINE_BYTES if self.kind == "tma" else 0
+        return max(0.0, load - at_once) / self.capacity
 
 
 @dataclass(frozen=True)

@@ -15,7 +15,7 @@ from hoppersim.machine.machine import Machine
 from hoppersim.machine.overrides import apply_overrides
 from hoppersim.machine.provenance import Origin
 from hoppersim.machine.rules import COSTS, require_known, sections
-from hoppersim.machine.specification import Specification
+from hoppersim.machine.specification import MOST_KEPT, Specification
 from hoppersim.machine.tables import HBM_DRAWS, TABLES, Table, read_table
 
 REFERENCE = "h200_sxm"
@@ -119,6 +119,11 @@ def _check_whole(spec: Specification, plan: Floorplan) -> None:
     if l2.slices % l2.partitions:
         nearest = max(l2.partitions, round(l2.slices / l2.partitions) * l2.partitions)
         raise InputError("l2.slices", l2.slices, "must be a multiple of l2.partitions", nearest)
+    coalescers = l2.slices * len(plan.gpcs)
+    if coalescers * spec.lrc.held > MOST_KEPT:
+        each = f"{l2.slices} slices keep so many for each of {len(plan.gpcs)} GPCs"
+        most = max(1, MOST_KEPT // coalescers)
+        raise InputError("lrc.held", spec.lrc.held, f"{each}, at most {MOST_KEPT} in all", most)
     room = launch.shared_bytes_per_sm - launch.shared_reserved
     limits: tuple[tuple[str, float, float, str], ...] = (
         ("l2.access_latency", l2.access_latency, l2.latency, "l2.latency, of which it is a part"),

@@ -42,6 +42,8 @@ def _rule(path: str) -> FieldRule:
 
 
 def _number(rule: FieldRule, path: str, text: str) -> int | float:
+    if "_" in text:
+        raise InputError(path, text, "must be written without underscores", text.replace("_", ""))
     try:
         return int(text)
     except ValueError:

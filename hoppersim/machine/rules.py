@@ -33,7 +33,7 @@ class FieldRule:
     def bounds(self) -> str:
         """The bounds in words; empty where there are none."""
         parts = [("at least", self.ge), ("above", self.gt), ("at most", self.le)]
-        return " and ".join(f"{word} {limit:g}" for word, limit in parts if limit is not None)
+        return " and ".join(f"{word} {whole(limit)}" for word, limit in parts if limit is not None)
 
     def check(self, value: object, path: str | None = None) -> int | float:
         """Return the value in the field's type.
@@ -63,10 +63,15 @@ class FieldRule:
 
     def _clamp(self, value: float) -> float | str:
         if self.gt is not None and value <= self.gt:
-            return f"any value above {self.gt:g}"
+            return f"any value above {whole(self.gt)}"
         lower = value if self.ge is None else max(value, self.ge)
         upper = lower if self.le is None else min(lower, self.le)
         return self.kind(upper)  # type: ignore[no-any-return]
+
+
+def whole(number: float) -> str:
+    """Write a number, whole ones below 10^15 with all their digits."""
+    return str(int(number)) if number == int(number) and abs(number) < 1e15 else f"{number:g}"
 
 
 def _is_finite(value: object) -> TypeGuard[int | float]:

@@ -31,6 +31,9 @@ LARGEST = {
 SMALLEST = {"GHz": 0.01, "ratio": 0.01, "B/cycle": 0.1, "B/L2 cycle": 0.1, "B/s": 1e9}
 """What no machine falls below, by unit, where nothing else is said."""
 
+MOST_KEPT = 2**24
+"""Lines that the coalescers of all slices keep for all GPCs."""
+
 
 def _unit(name: str, description: str, **bounds: Any) -> msgspec.Meta:
     if name in LARGEST:

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from hoppersim.errors import InputError
 from hoppersim.machine.provenance import SET_BY_USER, Origin, check_origin
-from hoppersim.machine.rules import require_known
+from hoppersim.machine.rules import require_known, whole
 from hoppersim.machine.specification import LARGEST
 
 Table = NDArray[np.float64]
@@ -107,7 +107,7 @@ def _parse(path: str, file: Path, shape: tuple[int, int]) -> Table:
         rule = f"must have {shape[0]} rows and {shape[1]} columns, not {table.shape[0]} and {table.shape[1]}"
         raise InputError(f"{path}.file", file.name, rule, f"a table of that shape, or {path}={ZERO}")
     if not (np.abs(table) <= LARGEST[UNIT]).all():
-        rule = f"must hold numbers of at most {LARGEST[UNIT]:g} only, either way"
+        rule = f"must hold numbers of at most {whole(LARGEST[UNIT])} only, either way"
         raise InputError(f"{path}.file", file.name, rule, ZERO)
     return _freeze(table)
 

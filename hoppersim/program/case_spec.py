@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Literal
 
 import msgspec
+from msgspec.structs import replace
 
 from hoppersim.errors import InputError
 from hoppersim.program.work import SmSet, Width
@@ -14,6 +15,9 @@ MODES: tuple[Mode, ...] = ("unicast", "unicast_distinct", "multicast", "multicas
 
 ALONE_ON_SM = 120 * 1024
 """Shared memory that leaves room for one CTA on an SM of 164 to 228 KiB."""
+
+MOST_PARTS = 8
+"""Boxes that a box too large is said to make."""
 
 
 class Case(msgspec.Struct, frozen=True, omit_defaults=True, forbid_unknown_fields=True):
@@ -112,8 +116,8 @@ def check_case(case: Case) -> None:
         With the field, its value, the rule and the nearest legal value.
     """
     _check_range("cluster", case.cluster, 1, 16)
-    _check_range("rows", case.rows, 1, 256)
-    _check_range("row_bytes", case.row_bytes, 16, 512)
+    _check_extent(case, "rows", 1, 256)
+    _check_extent(case, "row_bytes", 16, 512)
     for field in ("boxes", "stages", "iterations", "consumer_warps"):
         _check_range(field, getattr(case, field), 1, 2**20)
     for field in ("compute", "reads", "footprint", "skew", "shared_bytes"):
@@ -142,6 +146,25 @@ def check_case(case: Case) -> None:
 def _check_range(field: str, value: int, low: int, high: int) -> None:
     if not low <= value <= high:
         raise InputError(field, value, f"must lie from {low} to {high}", min(max(value, low), high))
+
+
+def _check_extent(case: Case, field: str, low: int, high: int) -> None:
+    """Refuse an extent of a box; name a legal case of more boxes and the same bytes, if there is one."""
+    value = getattr(case, field)
+    for parts in range(-(-value // high), MOST_PARTS + 1) if value > high else ():
+        split = replace(case, **{field: value // parts, "boxes": parts * case.boxes})
+        if split.tile_bytes == case.tile_bytes and _is_legal(split):
+            nearest = f"{value // parts} with boxes = {split.boxes}, the same bytes"
+            raise InputError(field, value, f"must lie from {low} to {high}", nearest)
+    _check_range(field, value, low, high)
+
+
+def _is_legal(case: Case) -> bool:
+    try:
+        check_case(case)
+    except InputError:
+        return False
+    return True
 
 
 def _check_slices(case: Case) -> None:

@@ -12,7 +12,7 @@ from hoppersim.result.bound import forecast
 from hoppersim.result.conservation import check_bound, check_conservation, check_loads
 from hoppersim.result.counters import totals
 from hoppersim.result.hang import report_hang
-from hoppersim.result.limiter import find_limiter, link_use
+from hoppersim.result.limiter import BusyThread, compute_cycles, find_limiter, link_use
 from hoppersim.result.schema import Bounds, GpcFigures, Rates, Result, SmFigures, Speed
 from hoppersim.result.tiles import summarise
 from hoppersim.units import SECTOR_BYTES, TICKS_PER_CYCLE, to_cycles
@@ -50,7 +50,6 @@ def build_result(
     per_sm = _per_sm(machine, output)
     delivered = sum(figures.bytes for figures in per_sm)
     links = link_use(output.counters, max(1, round(window * TICKS_PER_CYCLE)))
-    issue_share = to_cycles(output.busy) / cycles if cycles else 0.0
     return Result(
         machine=machine.name,
         work=" + ".join(flow.program.name for flow in work.flows),
@@ -66,7 +65,7 @@ def build_result(
         rates=_rates(delivered, cycles, len(per_sm), machine.sm_count),
         counters=totals(output.counters),
         links=links,
-        limiter=find_limiter(links, issue_share),
+        limiter=find_limiter(links, _busy_thread(work, output, cycles)),
         bounds=bounds,
         speed=_speed(output),
         provisional=machine.provisional_count,
@@ -100,6 +99,13 @@ def _times(output: RunOutput) -> tuple[float, float]:
     slowest = max(end - cta.start for cta, end in zip(output.ctas, ends, strict=True))
     window = max(ends) - min(cta.start for cta in output.ctas)
     return to_cycles(slowest), to_cycles(window)
+
+
+def _busy_thread(work: Work, output: RunOutput, cycles: float) -> BusyThread:
+    if not cycles:
+        return BusyThread()
+    computing = compute_cycles(work, output.busiest)
+    return BusyThread(output.busiest, to_cycles(output.busy) / cycles, computing / cycles)
 
 
 def _rates(delivered: int, cycles: float, used: int, sms: int) -> Rates:

@@ -1,8 +1,9 @@
-"""What sets the time of a run: a resource, the latency of a chain, or the threads that issue."""
+"""What sets the time of a run: a resource, the latency of a chain, or what a thread does itself."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,7 +16,7 @@ from hoppersim.result.schema import Limiter, LinkUse
 SATURATED = 0.80
 """Share of its peak above which a resource is said to limit."""
 MOSTLY = 0.50
-"""Share of the run above which an issuing thread is said to limit when no resource does."""
+"""Share of the run above which a thread is said to limit when no resource does."""
 
 RESOURCES = {
     "tma": "TMA engine",
@@ -29,6 +30,14 @@ RESOURCES = {
 """Key of a block's busy counter to the name that users read."""
 
 
+class BusyThread(NamedTuple):
+    """The thread that does most: its role, and the shares of the run that it is busy and that it computes."""
+
+    role: str = ""
+    busy: float = 0.0
+    computing: float = 0.0
+
+
 def link_use(counters: Mapping[str, NDArray[np.int64]], window_ticks: int) -> tuple[LinkUse, ...]:
     """Turn busy ticks into shares of the window, one entry for each resource that did anything."""
     links = []
@@ -36,27 +45,29 @@ def link_use(counters: Mapping[str, NDArray[np.int64]], window_ticks: int) -> tu
         busy = counters.get(f"busy.{key}")
         if busy is None or not busy.any():
             continue
-        used = busy[busy > 0]
+        # An engine's last interval may reach beyond the window.
+        shares = np.minimum(busy[busy > 0] / window_ticks, 1.0)
         links.append(
             LinkUse(
                 resource=resource,
-                units=int(used.size),
-                mean=float(used.mean()) / window_ticks,
-                peak=float(busy.max()) / window_ticks,
+                units=int(shares.size),
+                mean=float(shares.mean()),
+                peak=float(shares.max()),
                 busiest=int(busy.argmax()),
             )
         )
     return tuple(links)
 
 
-def find_limiter(links: tuple[LinkUse, ...], issue_share: float) -> Limiter:
-    """Name the busiest resource above `SATURATED`; else ``issue`` or ``latency``."""
+def find_limiter(links: tuple[LinkUse, ...], thread: BusyThread) -> Limiter:
+    """Name the busiest resource above `SATURATED`; else ``compute`` or ``issue``, or else ``latency``."""
     busiest = max(links, key=lambda link: link.peak, default=None)
     if busiest is not None and busiest.peak >= SATURATED:
         return Limiter(name=busiest.resource, share=busiest.peak)
-    if issue_share >= MOSTLY:
-        return Limiter(name="issue", share=issue_share)
-    return Limiter(name="latency", share=max(issue_share, busiest.peak if busiest is not None else 0.0))
+    if thread.busy >= MOSTLY:
+        name = "compute" if thread.computing >= thread.busy / 2 else "issue"
+        return Limiter(name=name, share=thread.busy, role=thread.role)
+    return Limiter(name="latency", share=max(thread.busy, busiest.peak if busiest is not None else 0.0))
 
 
 def issue_cycles(work: Work, costs: Mapping[str, float]) -> float:
@@ -85,3 +96,22 @@ def _operation_cycles(operation: Operation, width: str, costs: Mapping[str, floa
             return n * (step + _body_cycles(body, width, costs))
         case _:
             return costs.get(f"{cost_stem(operation, width)}.issue", 0.0)
+
+
+def compute_cycles(work: Work, role: str) -> float:
+    """Add up what a role spends on `Compute`, in the flow where that is most [cycle]."""
+    bodies = (item.body for flow in work.flows for item in flow.program.roles if item.name == role)
+    return max(map(_computed, bodies), default=0.0)
+
+
+def _computed(body: tuple[Operation, ...]) -> float:
+    found = 0.0
+    for operation in body:
+        match operation:
+            case Compute(cycles=cycles):
+                found += cycles if isinstance(cycles, int) else cycles.base
+            case For(n=n, body=inner):
+                found += n * _computed(inner)
+            case _:
+                pass
+    return found

@@ -68,8 +68,13 @@ class LinkUse(_Part, frozen=True, kw_only=True):
 class Limiter(_Part, frozen=True, kw_only=True):
     """What sets the time."""
 
-    name: Annotated[str, _of("", "a resource, or `latency`, or `issue`")]
+    name: Annotated[str, _of("", "a resource, or `latency`, or `issue` or `compute` of a thread")]
     share: Annotated[float, _of("share", "how busy it was")]
+    role: Annotated[str, _of("", "role of that thread; empty for a resource and for `latency`")] = ""
+
+    def __str__(self) -> str:
+        whose = f" of {self.role}" if self.role else ""
+        return f"{self.name}{whose}, {self.share:.0%} busy"
 
 
 class Bounds(_Part, frozen=True, kw_only=True):
@@ -241,7 +246,7 @@ class Result(_Part, frozen=True, kw_only=True):
             ("rate, chip", f"{self.rates.chip:,.1f} B/cycle"),
             ("rate, used SM", f"{self.rates.used_sm:.1f} B/cycle"),
             ("rate, SM of the chip", f"{self.rates.chip_sm:.1f} B/cycle"),
-            ("limiter", f"{self.limiter.name} ({self.limiter.share:.0%} busy)"),
+            ("limiter", str(self.limiter)),
         ]
         if self.bounds is not None:
             lines.append(("bound", f"{self.bounds.merged_cycles:,.0f} cycles ({self.bounds.merged_link})"))

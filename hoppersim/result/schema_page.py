@@ -50,8 +50,9 @@ VERDICT = {
     "speedup": ("ratio", "time of the second over time of the first, or time per byte"),
     "per_byte": ("", "whether times per byte are compared, since the bytes differ"),
     "error": ("share", "relative error allowed for"),
-    "decided": ("", "whether the difference exceeds the error"),
+    "decided": ("", "whether the difference exceeds the error, or that on silicon its repeats"),
     "text": ("", "the verdict in one sentence"),
+    "silicon_speedup": ("ratio", "the speedup on silicon, which decides then; null where not measured alike"),
 }
 """Units and meanings of the fields of a verdict, whose struct does not state them."""
 INTRODUCTION = """\

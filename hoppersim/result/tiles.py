@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -16,7 +17,7 @@ if TYPE_CHECKING:
 Table = NDArray[np.void]
 
 WHERE = {
-    "issue": "in its issue",
+    "issue": "in the instruction that issues it",
     "engine": "in its SM's engine",
     "way": "on the ways through the crossbar",
     "lrc": "in the LRC",
@@ -91,11 +92,17 @@ def _of_sm(table: Table, sm: int) -> SmTiles:
 
 def describe_tiles(times: TileTimes) -> str:
     """Say in one line what a tile's time adds up from; stages under a hundredth come together as `rest`."""
-    shown = [item for item in _largest_first(times) if item.mean >= times.total.mean / 100]
+    shown = _shown(times)
     parts = [f"{item.mean:,.0f} {item.name}" for item in shown]
     rest = times.total.mean - sum(item.mean for item in shown)
     parts += [f"{rest:,.0f} rest"] if rest >= 1 else []
     return f"{times.total.mean:,.0f} cycles = {' + '.join(parts)}"
+
+
+def explain_stages(several: Sequence[TileTimes]) -> str:
+    """Say what the stages mean that `describe_tiles` names."""
+    named = {item.name for times in several for item in _shown(times)}
+    return "; ".join(f"{name}: {where}" for name, where in WHERE.items() if name in named)
 
 
 def explain_tiles(tiles: TileFigures) -> list[str]:
@@ -117,6 +124,10 @@ def _sentence(times: TileTimes, *, several: bool) -> str:
     of_what = f" of {times.name} ({times.kind})" if several else ""
     whole = f"{times.total.mean:,.0f} cycles"
     return f"A tile{of_what} takes {whole} from its instruction until its waiter goes on: {listed}."
+
+
+def _shown(times: TileTimes) -> list[Stage]:
+    return [item for item in _largest_first(times) if item.mean >= times.total.mean / 100]
 
 
 def _largest_first(times: TileTimes) -> list[Stage]:

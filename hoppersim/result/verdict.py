@@ -1,10 +1,10 @@
-"""Which of two runs is faster, and whether the model can tell at all."""
+"""Which of two runs is faster: as silicon says where both were measured, else if the model can tell."""
 
 from __future__ import annotations
 
 import msgspec
 
-from hoppersim.result.schema import Result
+from hoppersim.result.schema import Measured, Result
 
 UNCALIBRATED_ERROR = 0.10
 """Relative error that a comparison allows for while the machine has provisional numbers."""
@@ -24,7 +24,9 @@ class Verdict(msgspec.Struct, frozen=True, kw_only=True):
     error
         Relative error allowed for.
     decided
-        Whether the difference exceeds the error.
+        Whether the difference exceeds the error, or that on silicon its repeats.
+    silicon_speedup
+        The speedup on silicon, which decides then; None where the two were not measured alike.
     text
         The verdict in one sentence.
     """
@@ -39,6 +41,7 @@ class Verdict(msgspec.Struct, frozen=True, kw_only=True):
     error: float
     decided: bool
     text: str
+    silicon_speedup: float | None = None
 
 
 def compare(first: Result, second: Result, names: tuple[str, str], error: float | None = None) -> Verdict:
@@ -56,17 +59,20 @@ def compare(first: Result, second: Result, names: tuple[str, str], error: float 
     if error is None:
         error = UNCALIBRATED_ERROR if first.provisional or second.provisional else CALIBRATED_ERROR
     per_byte = 0 < first.delivered_bytes != second.delivered_bytes > 0
-    speedup = second.cycles / first.cycles
-    if per_byte:
-        speedup *= first.delivered_bytes / second.delivered_bytes
-    ratio = max(speedup, 1 / speedup)
-    decided = ratio - 1 > error
-    winner, loser = names if speedup > 1 else names[::-1]
-    if decided:
-        text = f"{winner} is {ratio:.2f}x as fast as {loser}{' per byte' if per_byte else ''}"
-    else:
-        what = "times per byte" if per_byte else "times"
-        text = f"undecided within {error:.0%}: the {what} differ by {ratio - 1:.1%}"
+    share = first.delivered_bytes / second.delivered_bytes if per_byte else 1.0
+    speedup, silicon_speedup = second.cycles / first.cycles * share, None
+    decided, text = _judge(speedup, names, error, per_byte=per_byte)
+    measured = _measured_alike(first, second)
+    if (first.work_hash, first.machine_hash, first.cycles) == (
+        second.work_hash, second.machine_hash, second.cycles,
+    ):  # fmt: skip
+        text = "neither is faster: both are the same work"
+    elif measured is not None:
+        silicon_speedup = measured[1].cycles / measured[0].cycles * share
+        spread = max(item.spread for item in measured)
+        decided, found = _judge(silicon_speedup, names, spread, per_byte=per_byte)
+        how = f" in proportion from {measured[0].of_trips} trips" if measured[0].of_trips else ""
+        text = f"{found}, measured on an {measured[0].device}{how}; by simulation alone {text}"
     return Verdict(
         first=names[0],
         second=names[1],
@@ -78,4 +84,24 @@ def compare(first: Result, second: Result, names: tuple[str, str], error: float 
         error=error,
         decided=decided,
         text=text,
+        silicon_speedup=silicon_speedup,
     )
+
+
+def _judge(speedup: float, names: tuple[str, str], error: float, *, per_byte: bool) -> tuple[bool, str]:
+    """Tell whether a speedup exceeds an error, and say which run is faster."""
+    ratio = max(speedup, 1 / speedup)
+    winner, loser = names if speedup > 1 else names[::-1]
+    if ratio - 1 > error:
+        return True, f"{winner} is {ratio:.2f}x as fast as {loser}{' per byte' if per_byte else ''}"
+    what = "times per byte" if per_byte else "times"
+    return False, f"undecided within {error:.0%}: the {what} differ by {ratio - 1:.1%}"
+
+
+def _measured_alike(first: Result, second: Result) -> tuple[Measured, Measured] | None:
+    """Give what silicon took for both, if the same part ran both whole, or both with the same trips."""
+    pair = first.measured, second.measured
+    if pair[0] is None or pair[1] is None:
+        return None
+    alike = (pair[0].device, pair[0].of_trips) == (pair[1].device, pair[1].of_trips)
+    return (pair[0], pair[1]) if alike else None

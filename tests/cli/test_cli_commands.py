@@ -3,13 +3,18 @@
 from __future__ import annotations
 
 import json
+import re
+import tomllib
 from pathlib import Path
 
 import pytest
 
 import hoppersim
-from hoppersim import load_machine
+from hoppersim import load_machine, load_work
+from hoppersim.cli.gemm import VARIABLES
 from hoppersim.errors import EXIT_HANG, EXIT_INPUT, EXIT_VIOLATIONS
+from hoppersim.program.builders import gemm_2x2
+from hoppersim.program.canonical import work_hash
 
 LITMUS = Path(__file__).parents[1] / "litmus"
 SMALL = ["--preset", "tiny", "--iterations", "6"]
@@ -21,13 +26,16 @@ def test_run_against_prints_times_difference_limiters_and_verdict(cli) -> None:
     assert "simulated [cycle/s]" in outcome.out
     assert outcome.code == 0
     assert "likely limit" in outcome.out
+    for name in ("multicast", "unicast_distinct"):
+        assert re.search(rf"^{name}: .* busy", outcome.out, re.MULTILINE)
+        assert f"\n{name}: The traffic needs at least " in outcome.out
     assert "Verdict: " in outcome.out
     assert " cycles " in outcome.out
 
 
-def test_run_against_itself_is_undecided(cli) -> None:
+def test_a_work_run_against_itself_is_not_faster(cli) -> None:
     outcome = cli("run", "multicast", "--cluster", "2", "--against", "multicast", *SMALL)
-    assert "Verdict: undecided within " in outcome.out
+    assert "Verdict: neither is faster: both are the same work." in outcome.out
 
 
 def test_run_json_is_one_document_with_the_schema(cli) -> None:
@@ -52,11 +60,46 @@ def test_set_changes_the_machine(cli) -> None:
     assert narrow["limiter"]["name"] == "GPC port"
 
 
+def test_a_grid_is_the_number_of_ctas_of_a_case_and_of_a_flow_file(cli) -> None:
+    assert cli("new", "flow.toml").code == 0
+    for target in (["multicast", "-c", "2", "-n", "4"], ["flow.toml"]):
+        outcome = cli("run", *target, "--grid", "4", "--preset", "tiny")
+        assert outcome.code == 0
+        assert "4 CTAs in 2 clusters of 2 on 4 of 8 SMs" in outcome.out
+
+
 def test_new_flow_is_legal_and_runs(cli) -> None:
     assert cli("new", "flow.toml").code == 0
     checked = cli("check", "flow.toml")
     assert (checked.code, checked.out) == (0, "flow.toml: no rule broken\n")
     assert cli("run", "flow.toml", "--preset", "tiny").code == 0
+
+
+def test_a_new_gemm_is_that_of_the_builder_and_runs(cli) -> None:
+    assert cli("new", "gemm.toml", "--template", "gemm").code == 0
+    assert work_hash(load_work("gemm.toml")) == work_hash(gemm_2x2())
+    assert cli("check", "gemm.toml").out == "gemm.toml: no rule broken\n"
+    assert cli("run", "gemm.toml", "--preset", "tiny", "--grid", "4").code == 0
+
+
+@pytest.mark.parametrize(
+    "settings",
+    [["cluster_rows=1"], ["cluster_columns=4", "stages=3"], ["tile_m=256", "tile_k=32", "compute=9"]],
+)
+def test_all_numbers_of_a_gemm_follow_from_those_that_are_named(cli, settings: list[str]) -> None:
+    options = [word for text in settings for word in ("--with", text)]
+    assert cli("new", "gemm.toml", "-t", "gemm", *options, "-w", "k=256").code == 0
+    assert cli("check", "gemm.toml").code == 0
+    result = json.loads(cli("run", "gemm.toml", "--grid", "8", "--json").out)
+    named = tomllib.loads(Path("gemm.toml").read_text(encoding="utf-8"))["about"]
+    assert {f"{name}={value}" for name, value in named.items()} >= {*settings, "k=256"}
+    per_cta = (named["tile_m"] + named["tile_n"]) * 2 * named["k"]
+    assert result["delivered_bytes"] == 8 * per_cta
+
+
+def test_the_help_of_new_names_every_size_of_a_gemm(cli) -> None:
+    shown = cli("new", "--help").out
+    assert [name for name in VARIABLES if not re.search(rf"\b{name}\b", shown)] == []
 
 
 def test_a_new_flow_may_have_a_strange_name(cli) -> None:
@@ -162,6 +205,7 @@ def test_version_names_package_preset_dataset_and_libraries(cli) -> None:
 def test_run_and_explain_say_where_a_tiles_time_goes(cli) -> None:
     outcome = cli("run", "unicast", "--out", "result.json", *SMALL)
     assert "Where a tile's time goes: " in outcome.out
+    assert "(issue: in the instruction that issues it; engine: in its SM's engine; " in outcome.out
     assert (
         "from its instruction until its waiter goes on" in cli("explain", "result.json", "--no-what-if").out
     )

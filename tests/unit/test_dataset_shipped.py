@@ -128,6 +128,9 @@ def test_show_and_verify_work_offline(cli) -> None:
     assert shown.code == 0
     assert "set aside" in shown.out
     assert DATASET.manifest.runs[0].run in shown.out
+    rows = [line for line in shown.out.splitlines() if line.startswith("│")]
+    runs, plans = DATASET.manifest.runs, {plan for run in DATASET.manifest.runs for plan in run.plans}
+    assert len(rows) == len(runs) + len(plans), "in a pipe no row of a table is broken"
     assert json.loads(cli("data", "show", "--json").out)["manifest"]["name"] == "h200"
     assert cli("data", "verify").code == 0
     for command in ("show", "verify"):

@@ -68,3 +68,33 @@ def test_a_transaction_count_outside_the_range_is_a_fault(sign: int) -> None:
     barrier = Mbarrier(1)
     with pytest.raises(MbarrierFault, match="transaction count"):
         barrier.complete_tx(sign * (MAX_TX + 1))
+
+
+def one_by_one(barrier: Mbarrier, arrivals: int, data: int) -> bool:
+    """Announce, arrive and take bytes in with an operation each."""
+    phase = barrier.phase
+    if data < 0:
+        barrier.expect_tx(-data)
+    if arrivals:
+        barrier.arrive(arrivals)
+    if data > 0:
+        barrier.complete_tx(data)
+    return barrier.phase != phase
+
+
+@pytest.mark.parametrize("arrivals", [0, 1, 2, 3])
+@pytest.mark.parametrize("data", [0, 16, -16, 64, -64, MAX_TX, -MAX_TX, MAX_TX + 1, -MAX_TX - 1])
+def test_one_step_does_what_its_operations_do_one_by_one(arrivals: int, data: int) -> None:
+    for pending in (0, 1, 2):
+        for tx in (-64, -16, 0, 16, 64):
+            if not pending and not tx:
+                continue  # such a phase is complete
+            barriers = [Mbarrier(2, pending, 5, tx) for _ in range(2)]
+            outcomes: list[object] = []
+            for barrier, step in zip(barriers, (Mbarrier.take, one_by_one), strict=True):
+                try:
+                    outcomes.append(step(barrier, arrivals, data))
+                except MbarrierFault as fault:
+                    outcomes.append(str(fault))
+            assert outcomes[0] == outcomes[1]
+            assert barriers[0] == barriers[1]

@@ -97,7 +97,13 @@ def test_a_stream_is_said_to_come_from_where_its_bytes_come_from(share: float, s
 
 
 @pytest.mark.parametrize(
-    ("limiter", "words"), [("latency", "gains nothing"), ("issue", "gains nothing"), ("GPC port", "can help")]
+    ("limiter", "words"),
+    [
+        ("latency", "gains nothing"),
+        ("issue", "gains nothing"),
+        ("compute", "gains nothing"),
+        ("GPC port", "can help"),
+    ],
 )
 def test_the_reason_follows_from_the_limiter(limiter: str, words: str):
     assert words in finding(claim(), row("simulator", 1, limiter=limiter))

@@ -57,7 +57,7 @@ def test_compare_takes_it(tmp_path: Path, capsys: pytest.CaptureFixture[str]) ->
         (["cycles,mode", "-1,unicast"], "mine.csv:2: cycles"),
         (["cycles,mode", ",unicast"], "must be a time above 0"),
         (["cycles,mode", "1,unicost"], "mine.csv:2"),
-        (["cycles,mode,rows", "1,unicast,300"], "nearest legal value: 256"),
+        (["cycles,mode,rows", "1,unicast,300"], "nearest legal value: 150 with boxes = 2"),
         (["cycles,mode,rows", "1,unicast"], "as many fields"),
         (["cycles,mode", "1,unicast,3"], "as many fields"),
         (["cycles,mode,footprint", "1,unicast,big"], "number of bytes"),

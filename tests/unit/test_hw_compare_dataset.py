@@ -15,7 +15,7 @@ from hoppersim.pool import MachineRequest
 from hoppersim.program.cases import Case, build_case
 from hw_validate import compare_score as scoring
 from hw_validate import compare_store as store
-from hw_validate.bench import Kept, Simulated
+from hw_validate.bench import Bench, Kept, Simulated, Task
 from hw_validate.cli import main
 from hw_validate.compare import Item, Pair, relative
 from hw_validate.compare_items import dataset_items
@@ -154,6 +154,44 @@ def test_simulations_are_kept_and_do_not_depend_on_the_processes(tmp_path: Path,
     assert simulate_items(items(), TINY, 1, None, tmp_path / "other") == first
 
 
+def test_what_is_kept_is_not_missing_and_equal_works_are_missing_once(tmp_path: Path) -> None:
+    tasks = [Task(item, TINY) for item in items()]
+    simulate_items(items()[:1], TINY, 1, None, tmp_path)
+    with Bench(1, tmp_path) as bench:
+        assert bench.missing([*tasks, *tasks]) == 2
+        bench.run(tasks)
+        assert bench.missing(tasks) == 0
+
+
+def test_a_long_comparison_says_first_how_many_works_there_are_and_how_to_do_less(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def stop(*_: object) -> None:
+        raise InputError("bench", "stopped", "must not run here")
+
+    monkeypatch.setattr(Bench, "missing", lambda *_: 2369)
+    monkeypatch.setattr("hw_validate.compare_command.pair_items", stop)
+    assert main(["compare", "--points", "scaling", "-j", "2"]) == 2
+    first = capsys.readouterr().err.splitlines()[0]
+    assert first.startswith("2,369 works to simulate, about 30 min with 2 processes; less: --sample 100")
+
+
+def test_a_sample_is_of_all_kinds_and_no_larger_than_asked(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    seen: list[Item] = []
+
+    def stop(_: object, some: list[Item], *__: object) -> None:
+        seen.extend(some)
+        raise InputError("bench", "stopped", "must not run here")
+
+    monkeypatch.setattr("hw_validate.compare_command.pair_items", stop)
+    assert main(["compare", "--points", "scaling", "--sample", "9", "-j", "1"]) == 2
+    assert capsys.readouterr().err.startswith("error: bench")
+    assert len(seen) == 9
+    assert len({item.tags["case"]["mode"] for item in seen}) == 4
+
+
 def test_a_changed_number_of_the_machine_is_simulated_anew(tmp_path: Path) -> None:
     changed = MachineRequest("tiny", ("lrc.enabled=0",))
     states = {running.state_of(request) for request in (TINY, changed)}
@@ -237,6 +275,8 @@ def test_csv_has_a_line_for_each_point() -> None:
         ["--only", "no such label"],
         ["--only", "("],
         ["--write", "--only", "x"],
+        ["--write", "--sample", "1"],
+        ["--sample", "-1"],
         ["--jobs", "0", "--only", "^latency_1_l2$"],
         ["missing.jsonl"],
         ["missing.jsonl", "--write"],

@@ -122,6 +122,12 @@ def test_narrow_lines_are_bound_by_the_issue_of_the_tma(h200):
     assert result.cycles == pytest.approx(MIB / 128 * h200.spec.tma.line_interval, rel=1e-3)
 
 
+def test_n_requests_of_an_engine_are_n_minus_one_intervals_apart():
+    slow = load_machine("tiny", ["tma.line_interval=1000"])
+    assert [bound(slow, [TrafficRow("l2", 0, (0,), 128 * n)]).cycles for n in (2, 5)] == [1000, 4000]
+    assert load_of(bound(slow, [TrafficRow("l2", 0, (0,), 128)]), "sm0.tma").cycles == 0
+
+
 def test_traffic_between_sms_loads_the_sender_once_for_each_receiver(h200):
     result = bound(h200, [TrafficRow("sm", 0, (1, 16), MIB)])
     assert result.link == "sm0.out"

@@ -118,9 +118,9 @@ def test_a_table_can_be_set_to_zero_or_to_a_file(tmp_path):
     ("override", "field", "nearest"),
     [
         ("tma.line_intervall=1.3", "tma.line_intervall", "tma.line_interval"),
-        ("tma.line_interval=fast", "tma.line_interval", "above 0 and at most 1e+06"),
+        ("tma.line_interval=fast", "tma.line_interval", "above 0 and at most 1000000"),
         ("tma.line_interval=0", "tma.line_interval", "any value above 0"),
-        ("tma.line_interval=inf", "tma.line_interval", "above 0 and at most 1e+06"),
+        ("tma.line_interval=inf", "tma.line_interval", "above 0 and at most 1000000"),
         ("hbm.efficiency=1.2", "hbm.efficiency", 1.0),
         ("hbm.bytes_per_second=1e-300", "hbm.bytes_per_second", 1e9),
         ("xbar.gpc_bytes_per_cycle=1e-9", "xbar.gpc_bytes_per_cycle", 0.1),
@@ -128,8 +128,10 @@ def test_a_table_can_be_set_to_zero_or_to_a_file(tmp_path):
         ("l2.look_up_interval=1e300", "l2.look_up_interval", 1e6),
         ("lrc.max_merged=100000000000000000000", "lrc.max_merged", 2**20),
         (f"lrc.max_merged=1{400 * '0'}", "lrc.max_merged", 2**20),
+        ("lrc.held=1_0", "lrc.held", "10"),
+        ("lrc.held=1048576", "lrc.held", 2**24 // (94 * 8)),
         ("l2.bytes=1e20", "l2.bytes", 2**32),
-        ("l2.bytes=1e400KB", "l2.bytes", "at least 4096 and at most 4.29497e+09"),
+        ("l2.bytes=1e400KB", "l2.bytes", "at least 4096 and at most 4294967296"),
         ("launch.cluster_max=32", "launch.cluster_max", 16),
         ("l2.partitions=3", "l2.partitions", 2),
         ("xbar.port_lines=2.5", "xbar.port_lines", 2),
@@ -199,6 +201,12 @@ def test_a_rate_is_never_so_low_that_a_line_takes_for_ever():
     assert max(tables.hbm_service[-1], tables.gpc_service[-1], tables.slice_service[-1]) < 2**40
 
 
+def test_lines_that_coalescers_keep_are_limited_in_all_however_many_slices_there_are():
+    assert load_machine(overrides=["lrc.held=22310"]).spec.lrc.held == 22310
+    with pytest.raises(InputError, match="for each of 8 GPCs, at most 16777216 in all"):
+        load_machine(overrides=["lrc.held=22311"])
+
+
 def test_an_unknown_preset_names_the_most_similar_one():
     with pytest.raises(InputError) as caught:
         load_machine("h200_sxn")
@@ -225,7 +233,7 @@ def test_the_access_of_a_slice_is_a_part_of_the_latency_of_the_l2():
 
 def test_a_table_holds_no_time_that_no_machine_has(tmp_path):
     np.savetxt(tmp_path / "far.csv", np.full((8, 4), 1e300), delimiter=",")
-    with pytest.raises(InputError, match="at most 1e\\+06 only"):
+    with pytest.raises(InputError, match="at most 1000000 only"):
         load_machine("tiny", f"tables.l2_latency={tmp_path / 'far.csv'}")
 
 

@@ -89,6 +89,23 @@ def test_only_the_ranks_that_do_not_issue_arm_in_a_role_of_their_own() -> None:
 
 
 @pytest.mark.parametrize(
+    ("case", "nearest"),
+    [
+        (Case("unicast", rows=512), "256 with boxes = 2, the same bytes"),
+        (Case("unicast", rows=300, boxes=3), "150 with boxes = 6, the same bytes"),
+        (Case("unicast", row_bytes=1024), "512 with boxes = 2, the same bytes"),
+        (Case("multicast_slices", 16, rows=528, row_bytes=128), "176 with boxes = 3, the same bytes"),
+        (Case("unicast", rows=257), 256),
+        (Case("unicast", rows=10**30), 256),
+    ],
+)
+def test_a_box_too_large_is_split_into_legal_ones_of_the_same_bytes(case: Case, nearest: object) -> None:
+    with pytest.raises(InputError) as caught:
+        build_case(case)
+    assert caught.value.nearest == nearest
+
+
+@pytest.mark.parametrize(
     ("change", "field"),
     [
         ({"cluster": 0}, "cluster"),

@@ -167,7 +167,11 @@ def test_each_limit_of_a_launch_has_its_code(launch: dict[str, object], code: st
 
 def test_a_cta_larger_than_an_sm_is_refused_with_what_fits(h200: Machine) -> None:
     found = check(build_case(Case("unicast", rows=256, stages=8)), h200)
-    assert [(violation.code, violation.nearest) for violation in found] == [("HS-LA-003", 232448)]
+    nearest = "232448, at most 7 stages"
+    assert [(violation.code, violation.nearest) for violation in found] == [("HS-LA-003", nearest)]
+    assert check(build_case(Case("unicast", rows=256, stages=7)), h200) == []
+    found = check(build_case(Case("unicast", rows=256, boxes=8)), h200)
+    assert [violation.nearest for violation in found] == [232448]
 
 
 def test_a_chosen_set_of_sms_too_small_for_a_cluster_is_refused(h200: Machine) -> None:
@@ -256,6 +260,24 @@ def test_more_arrivals_a_round_than_counted_are_found(h200: Machine) -> None:
     work = build_case(Case("multicast", 2))
     wrong = (Barrier("full", 1, 4), Barrier("free", 1, 4))
     assert codes(with_program(work, barriers=wrong), h200) == {"HS-MB-010"}
+
+
+@pytest.mark.parametrize("cluster", [2, 4])
+def test_the_count_that_an_early_arrival_asks_for_mends_the_program(cluster: int, h200: Machine) -> None:
+    work = build_case(Case("multicast", cluster))
+    found = check(with_program(work, barriers=(Barrier("full", 1, 4), Barrier("free", 1, 4))), h200)
+    assert [v.nearest for v in found] == [f"free.count = {cluster}"]
+    right = (Barrier("full", 1, 4), Barrier("free", cluster, 4))
+    assert check(with_program(work, barriers=right), h200) == []
+
+
+def test_an_early_arrival_on_a_barrier_that_counts_right_is_to_come_later() -> None:
+    eager = Role("eager", (For(4, (Arrive("go"),)),))
+    slow = Role("slow", (Wait("other"), For(4, (Wait("go"),))))
+    more = Role("more", (Wait("go", 0), Arrive("other")))
+    work = make_work("early", (eager, slow, more), barriers=(Barrier("go", 1), Barrier("other", 1)))
+    found = [v for v in check(work) if v.code == "HS-MB-010"]
+    assert [v.nearest for v in found] == ["hold it back until rank 0 has waited for go"]
 
 
 def test_more_arrivals_counted_than_come_are_found(h200: Machine) -> None:

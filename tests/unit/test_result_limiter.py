@@ -10,7 +10,7 @@ from hoppersim.machine.machine import Machine
 from hoppersim.program.case_spec import Case
 from hoppersim.program.cases import build_case
 from hoppersim.result.api import simulate
-from hoppersim.result.limiter import find_limiter, issue_cycles, link_use
+from hoppersim.result.limiter import BusyThread, compute_cycles, find_limiter, issue_cycles, link_use
 from hoppersim.result.schema import LinkUse
 
 
@@ -19,17 +19,23 @@ def _link(resource: str, peak: float) -> LinkUse:
 
 
 def test_the_busiest_resource_above_80_percent_limits() -> None:
-    limiter = find_limiter((_link("HBM", 0.85), _link("GPC port", 0.95)), issue_share=0.9)
+    limiter = find_limiter((_link("HBM", 0.85), _link("GPC port", 0.95)), BusyThread("producer", 0.9))
     assert (limiter.name, limiter.share) == ("GPC port", 0.95)
 
 
 def test_a_busy_issuing_thread_limits_when_no_resource_does() -> None:
-    assert find_limiter((_link("HBM", 0.79),), issue_share=0.6).name == "issue"
+    limiter = find_limiter((_link("HBM", 0.79),), BusyThread("producer", 0.6))
+    assert (limiter.name, limiter.role, str(limiter)) == ("issue", "producer", "issue of producer, 60% busy")
+
+
+def test_a_thread_that_mostly_computes_is_not_said_to_issue() -> None:
+    assert find_limiter((), BusyThread("consumer", 0.6, computing=0.5)).name == "compute"
+    assert find_limiter((), BusyThread("consumer", 0.6, computing=0.1)).name == "issue"
 
 
 def test_latency_limits_when_nothing_is_busy() -> None:
-    assert find_limiter((_link("HBM", 0.4),), issue_share=0.2).name == "latency"
-    assert find_limiter((), issue_share=0.0).name == "latency"
+    assert find_limiter((_link("HBM", 0.4),), BusyThread("producer", 0.2)).name == "latency"
+    assert find_limiter((), BusyThread()).name == "latency"
 
 
 def test_link_use_is_busy_time_over_the_window() -> None:
@@ -53,8 +59,14 @@ def test_a_thread_is_busy_with_its_own_operations_only_and_never_above_all_of_th
     assert issue_cycles(work, machine.spec.costs) > blocked.cycles  # if every wait passed at once
     assert 0 < blocked.limiter.share <= 1
     computing = simulate(machine, build_case(Case("unicast", rows=1, iterations=20, compute=9000)))
-    assert computing.limiter.name == "issue"
+    assert (computing.limiter.name, computing.limiter.role) == ("compute", "consumer")
     assert blocked.limiter.share < computing.limiter.share <= 1
+
+
+def test_what_a_role_computes_adds_up_over_its_trips() -> None:
+    work = build_case(Case("unicast", iterations=10, compute=5000))
+    assert compute_cycles(work, "consumer") == 50_000
+    assert compute_cycles(work, "producer") == 0
 
 
 def test_compute_counts_as_issue(tiny: Machine) -> None:

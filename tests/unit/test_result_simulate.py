@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+from msgspec.structs import replace
 
 from hoppersim.errors import EXIT_INPUT, InputError
 from hoppersim.machine.loading import load_machine
@@ -12,7 +13,7 @@ from hoppersim.program.case_spec import Case
 from hoppersim.program.cases import build_case
 from hoppersim.result.api import IllegalWorkError, simulate
 from hoppersim.result.explain import explain_result
-from hoppersim.result.schema import Result
+from hoppersim.result.schema import Measured, Result
 from hoppersim.result.verdict import compare
 
 L2_READS = "lts__t_sectors_srcunit_tex_op_read.sum"
@@ -49,6 +50,15 @@ def test_no_run_beats_its_bound(tiny: Machine) -> None:
         assert result.bounds is not None
         assert result.window_cycles >= result.bounds.merged_cycles
         assert result.bounds.unmerged_cycles >= result.bounds.merged_cycles
+
+
+def test_no_run_with_a_slow_engine_beats_its_bound() -> None:
+    slow = load_machine("tiny", ["tma.line_interval=5000"])
+    result = simulate(slow, build_case(Case("unicast", rows=1, iterations=4)))
+    assert result.bounds is not None
+    assert result.window_cycles >= result.bounds.merged_cycles == 15_000
+    assert result.limiter.name == "TMA engine"
+    assert result.limiter.share <= 1
 
 
 def test_parts_add_up_to_the_whole(tiny: Machine) -> None:
@@ -108,9 +118,42 @@ def test_machines_and_works_show_themselves_in_few_words(tiny: Machine) -> None:
 
 def test_verdict_is_undecided_within_the_error(tiny: Machine) -> None:
     result = _run(tiny, "multicast")
-    verdict = compare(result, result, ("a", "b"), error=0.1)
+    verdict = compare(result, replace(result, cycles=1.05 * result.cycles), ("a", "b"), error=0.1)
     assert not verdict.decided
-    assert verdict.text == "undecided within 10%: the times differ by 0.0%"
+    assert verdict.text == "undecided within 10%: the times differ by 5.0%"
+
+
+def test_a_work_is_not_faster_than_itself(tiny: Machine) -> None:
+    result = _run(tiny, "multicast")
+    verdict = compare(result, result, ("a", "b"))
+    assert (verdict.decided, verdict.text) == (False, "neither is faster: both are the same work")
+
+
+def _measured(result: Result, cycles: float, of_trips: int = 0) -> Result:
+    measured = Measured(device="NVIDIA H200", cycles=cycles, spread=0.02, error=0.0, of_trips=of_trips)
+    return replace(result, cycles=cycles, work_hash=f"of {cycles}", measured=measured)
+
+
+def test_where_silicon_ran_both_works_its_answer_is_the_verdict(tiny: Machine) -> None:
+    first, second = (_measured(_run(tiny, "multicast"), cycles) for cycles in (1000.0, 1080.0))
+    verdict = compare(first, replace(second, cycles=1040.0), ("a", "b"), error=0.1)
+    assert verdict.decided
+    assert (verdict.speedup, verdict.silicon_speedup) == (1.04, 1.08)
+    assert verdict.text == (
+        "a is 1.08x as fast as b, measured on an NVIDIA H200; by simulation alone undecided within 10%: the "
+        "times differ by 4.0%"
+    )
+    noisy = compare(first, _measured(second, 1010.0), ("a", "b"), error=0.001)
+    assert not noisy.decided
+    assert noisy.text.startswith("undecided within 2%: the times differ by 1.0%, measured on an NVIDIA H200")
+
+
+def test_silicon_decides_nothing_where_it_ran_one_work_only_or_with_other_trips(tiny: Machine) -> None:
+    first, second = (_measured(_run(tiny, "multicast"), cycles) for cycles in (1000.0, 1080.0))
+    for other in (replace(second, measured=None), _measured(second, 1080.0, of_trips=128)):
+        assert compare(first, other, ("a", "b"), error=0.1).silicon_speedup is None
+    both = (_measured(first, 1000.0, of_trips=128), _measured(second, 1080.0, of_trips=128))
+    assert "in proportion from 128 trips; by simulation" in compare(*both, ("a", "b")).text
 
 
 def test_verdict_names_the_faster_one(tiny: Machine) -> None:

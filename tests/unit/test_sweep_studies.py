@@ -32,7 +32,12 @@ BAD = {
     "illegal number": ({"top": "[set]\nlrc.enabled = 3"}, "set.lrc.enabled", "at most 1", 1),
     "case in set": ({"top": "[set]\nrows = 3"}, "set.rows", "no number of the machine", None),
     "no such field of a case": ({"case": "clusters = 2"}, "case.clusters", "no field of a case", "cluster"),
-    "illegal field of a case": ({"case": "rows = 300"}, "case.rows", "1 to 256", 256),
+    "illegal field of a case": (
+        {"case": "rows = 300"},
+        "case.rows",
+        "1 to 256",
+        "150 with boxes = 2, the same bytes",
+    ),
     "wrong type": ({"case": 'rows = "many"'}, "case.rows", "expected int", None),
     "no such parameter": (
         {"axes": "xbar.gpc_bytes = [1]"},

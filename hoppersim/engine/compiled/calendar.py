@@ -171,12 +171,12 @@ def chain_slot(line):
 
 
 @inlined
-def find(s, chain, place, line, sectors):
-    """Find the entry of `line` at `place`, with the same sectors unless they do not matter (0)."""
+def find(s, chain, place, line):
+    """Find the entry of `line` at `place`."""
     p = chain[chain_slot(line)]
     while p >= 0:
         packet = s.packets[p]
-        if packet.line == line and packet.place == place and (sectors == 0 or packet.sectors == sectors):
+        if packet.line == line and packet.place == place:
             return p
         p = packet.chain
     return p

@@ -12,19 +12,25 @@ from hoppersim.engine.compiled.inlined import inlined
 def find_entry(t, s, queue, line, sectors):
     """Find the latest entry of a line for a GPC at a slice."""
     entry = s.lrc_chain[chain_slot(line)]
+    first = queue * t.lrc_held
     while entry >= 0:
         kept = s.entries[entry]
-        if kept.line == line and entry // t.lrc_held == queue and kept.sectors == sectors:
+        if kept.line == line and first <= entry < first + t.lrc_held and kept.sectors == sectors:
             return entry
         entry = kept.chain
     return entry
 
 
 @inlined
-def open_entry(t, s, p, queue):
-    """Keep a line in place of the oldest; the packet is the one whose response others may join."""
-    entry = queue * t.lrc_held + s.lrc_opened[queue] % t.lrc_held
-    s.lrc_opened[queue] += 1
+def open_entry(t, s, p, queue, earlier):
+    """Keep a line in place of the oldest; the packet is the one whose response others may join.
+
+    An earlier entry of the line, or -1, is not met any more.
+    """
+    if earlier >= 0:
+        unlink_entry(s, earlier)
+    entry = queue * t.lrc_held + s.lrc_oldest[queue]
+    s.lrc_oldest[queue] = (s.lrc_oldest[queue] + 1) % t.lrc_held
     if s.entries[entry].readers:
         unlink_entry(s, entry)
     kept, slot = s.entries[entry], chain_slot(s.packets[p].line)
@@ -33,9 +39,10 @@ def open_entry(t, s, p, queue):
     kept.readers = 1
     kept.shared = 0
     kept.leader = p
+    kept.sm = s.packets[p].sm
     kept.chain = s.lrc_chain[slot]
     s.lrc_chain[slot] = entry
-    s.packets[p].place = entry
+    s.packets[p].entry = entry
 
 
 @inlined
@@ -45,7 +52,8 @@ def share_entry(s, p, entry):
     kept.readers += 1
     kept.shared = 1
     kept.leader = p
-    s.packets[p].place = entry
+    kept.sm = s.packets[p].sm
+    s.packets[p].entry = entry
 
 
 @inlined
@@ -61,6 +69,7 @@ def join(s, p, entry, piece):
 @inlined
 def unlink_entry(s, entry):
     """Take an entry out of its chain."""
+    s.entries[entry].readers = 0
     slot = chain_slot(s.entries[entry].line)
     at = s.lrc_chain[slot]
     if at == entry:
@@ -74,9 +83,7 @@ def unlink_entry(s, entry):
 @inlined
 def close_to_mergers(s, p):
     """The response leaves: reads may still share its look-up, but not join it."""
-    entry = s.packets[p].place
-    if entry >= 0 and s.entries[entry].leader == p:
-        s.entries[entry].leader = -1
+    s.packets[p].entry = -1
 
 
 @inlined
@@ -85,8 +92,9 @@ def meet(t, s, entry, sm, piece, now):
     kept = s.entries[entry]
     if kept.readers >= t.lrc_max_merged:
         return ALONE
-    if kept.leader >= 0 and not reads_already(s, kept.leader, sm):
-        leader, behind = s.packets[kept.leader], s.slice_in[piece]
+    leader = s.packets[kept.leader]
+    if kept.sm != sm and leader.entry == entry and not reads_already(s, kept.leader, sm):
+        behind = s.slice_in[piece]
         if leader.turn < 0 or leader.time > now:
             return MERGES
         if still_merges(behind - s.slice_out[piece], behind - leader.turn, t.lrc_entries, t.lrc_answers):

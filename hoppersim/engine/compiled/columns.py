@@ -6,47 +6,52 @@ import numpy as np
 
 from hoppersim.engine.interface import STAGES
 
-BUCKET_BITS = 1  # a bucket of the calendar holds 2**BUCKET_BITS ticks
-BUCKETS = 1 << 19
-AHEAD = 8  # buckets between the fetches of the first and of the second packet, and the use
+BUCKET_BITS = 2  # a bucket of the calendar holds 2**BUCKET_BITS ticks
+BUCKETS = 1 << 16
+AHEAD = 4  # buckets between the fetches of the first and of the second packet, and the use
 CHAINS = 1 << 17
 MAX_DESTINATIONS = 16
 
 PACKET = np.dtype(
     [
         ("time", "i8"),  # tick of the event that comes next
-        ("line", "i8"),
+        ("line", "i4"),
+        ("entry", "i4"),  # of its coalescer, while others may join the response; -1 otherwise
         ("next", "i4"),  # in the list of its bucket, in the queue of its slice, or in the free list
         ("port", "i4"),  # upstream port
-        ("piece", "i4"),  # slice; behind the GPC port, index of the destination
+        ("piece", "u4"),  # slice; behind the GPC port, index of the destination
         ("record", "i4"),
         ("merged", "i4"),  # next of the readers that joined
         ("waiting", "i4"),  # next of those that wait for the same miss, or in the same lane
         ("chain", "i4"),  # next in the chain of a hash slot
-        (
-            "place",
-            "i4",
-        ),  # entry of its coalescer, or -1; slice of a miss; behind the port, lane of its CPC
+        ("place", "i4"),  # slice of a miss; behind the port, lane of its CPC
         ("turn", "i4"),  # number in the queue of its slice; -1 before it has one
         ("tile", "i4"),  # number of its tile, whose passage is noted; -1 where nobody asks
-        ("sm", "i2"),
-        ("data", "i2"),  # bytes of the box in the line
+        ("sm", "u2"),
+        ("data", "u2"),  # bytes of the box in the line
         ("ends", "i1"),  # of a copied line: whether it is the last of its packet
-        ("sectors", "i1"),
-        ("kind", "i1"),  # of the event that comes next
+        ("sectors", "u1"),
+        ("kind", "u1"),  # of the event that comes next
         ("from_dram", "i1"),  # whether it was read from DRAM
     ],
     align=True,
 )
-"""A packet: one line of the processor's cache, 64 bytes."""
+"""A packet: one line of the processor's cache, 64 bytes.
+
+What is never negative is unsigned: the compiler need not ask whether such an index counts from the end.
+"""
 assert PACKET.itemsize == 64
 
 ENTRY = np.dtype(
-    [("line", "i8"), ("chain", "i4"), ("leader", "i4"),
-     ("readers", "i2"), ("shared", "i2"), ("sectors", "i4")],
+    [("line", "i4"), ("chain", "i4"), ("leader", "i4"),
+     ("readers", "i2"), ("sm", "u2"), ("shared", "i2"), ("sectors", "i2")],
     align=True,
 )  # fmt: skip
-"""A line that a coalescer keeps for a GPC: next in its chain, packet whose response may be joined or -1."""
+"""A line that a coalescer keeps for a GPC.
+
+Next in its chain, packet of the latest response and its SM, how many reads it has served (none: it is in no
+chain any more), whether a read has shared its look-up, sectors.
+"""
 
 # what `advance` returns
 DONE, NEED_PACKETS, LOG_FULL = range(3)

@@ -9,6 +9,7 @@ from __future__ import annotations
 import gc
 import hashlib
 import os
+from array import array
 from collections.abc import Callable
 from functools import cache
 from importlib import import_module
@@ -124,6 +125,7 @@ class CompiledFabric:
         self._state = make_state(machine, self.tables, memory_lines)
         self._kernel = load_kernel()
         self._passages: list[Passage] = []
+        self._launch = [launch_ticks(self.tables, kind) for kind in sorted(KINDS)]
 
     def warm(self, first_line: int, last_line: int) -> None:
         """Bring a range of lines into the L2 of every partition."""
@@ -132,10 +134,15 @@ class CompiledFabric:
     def inject(self, transfers: list[Transfer]) -> None:
         """Take transfers in order of (tick, order)."""
         self._make_room(len(transfers))
-        values: list[int] = []
+        values, passed = array("q"), self.frontier
         for transfer in transfers:
-            self._write(transfer, values)
-        self._kernel.inject(self.tables, self._state, np.array(values, dtype=np.int64))
+            start = transfer.tick + self._launch[transfer.kind]
+            if start < passed:
+                raise InternalError(
+                    f"a transfer at tick {transfer.tick} comes after the fabric passed {start}"
+                )
+            _write(transfer, start, values)
+        self._kernel.inject(self.tables, self._state, np.array(values))
 
     def _make_room(self, count: int) -> None:
         scalars = self._state.scalars
@@ -143,19 +150,6 @@ class CompiledFabric:
         records = len(self._state.records) + count if scalars[c.RECORDS_LEFT] <= count else 0
         if packets or records:
             self._state = grow(self._state, packets, records)
-
-    def _write(self, transfer: Transfer, values: list[int]) -> None:
-        """Append a transfer as the kernel's `inject` reads it."""
-        start = transfer.tick + launch_ticks(self.tables, transfer.kind)
-        if start < self._state.scalars[c.NOW]:
-            raise InternalError(f"a transfer at tick {transfer.tick} comes after the fabric passed {start}")
-        count = len(transfer.destinations)
-        values += (
-            transfer.kind, transfer.sm, transfer.address, transfer.row_bytes, *transfer.counts,
-            *transfer.strides, transfer.bytes, count, start, transfer.tile,
-        )  # fmt: skip
-        for destination in transfer.destinations:
-            values += destination
 
     def advance(self, horizon: int) -> list[LogEntry]:
         """Process all events before `horizon`, but stop `lookahead` after the first entry that it returns."""
@@ -210,6 +204,14 @@ class CompiledFabric:
     def counters(self) -> dict[str, NDArray[np.int64]]:
         """Counters so far, by block name, one value for each unit."""
         return collect_counters(self.tables, self._state.count, self._state.busy)
+
+
+def _write(transfer: Transfer, start: int, values: array[int]) -> None:
+    """Append a transfer as the kernel's `inject` reads it."""
+    _, kind, sm, _, destinations, address, row_bytes, counts, strides, size, tile = transfer
+    values.extend((kind, sm, address, row_bytes, *counts, *strides, size, len(destinations), start, tile))
+    for destination in destinations:
+        values.extend(destination)
 
 
 def collect_counters(

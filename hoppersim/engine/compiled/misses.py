@@ -22,7 +22,7 @@ def home_slice(t, line):
 def open_miss(s, p, piece):
     """Queue the packet behind a miss of its line at slice `piece`; return whether it is the first."""
     line = s.packets[p].line
-    entry = find(s, s.miss_chain, piece, line, 0)
+    entry = find(s, s.miss_chain, piece, line)
     first = entry < 0
     if first:
         entry = take_packet(s)
@@ -37,7 +37,7 @@ def open_miss(s, p, piece):
 @inlined
 def close_miss(s, line, piece):
     """Drop the miss entry and return the head of its waiting packets, the first one first."""
-    entry = find(s, s.miss_chain, piece, line, 0)
+    entry = find(s, s.miss_chain, piece, line)
     unlink(s, s.miss_chain, entry)
     at = s.packets[entry].waiting
     drop_packet(s, entry)

@@ -45,7 +45,7 @@ def set_out(t, s, sm, now):
     last = walk(s, s.queue_head[sm], p)
     packet = s.packets[p]
     packet.merged = -1
-    packet.place = -1
+    packet.entry = -1
     packet.turn = -1
     packet.from_dram = 0
     s.scalars[c.LINES] += 1
@@ -79,7 +79,7 @@ def at_slice(t, s, p, now):
         if entry >= 0:
             met = meet(t, s, entry, packet.sm, piece, now)
         if met == ALONE:
-            open_entry(t, s, p, queue)
+            open_entry(t, s, p, queue, entry)
         elif met == SHARES:
             share_entry(s, p, entry)
         else:

@@ -12,6 +12,7 @@ wide, and a packet is one cache line.
 
 from __future__ import annotations
 
+from math import prod
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -59,7 +60,7 @@ class State(NamedTuple):
     wait_head: Indices
     wait_tail: Indices
     lrc_chain: Indices
-    lrc_opened: Ints
+    lrc_oldest: Indices
     entries: NDArray[Any]
     miss_chain: Indices
     count: Ints  # type: ignore[assignment]  # hides a method of tuples
@@ -100,7 +101,7 @@ def make_state(
         wait_head=_none(tables.sms),
         wait_tail=_none(tables.sms),
         lrc_chain=_none(c.CHAINS),
-        lrc_opened=np.zeros(tables.slices * tables.gpcs, dtype=np.int64),
+        lrc_oldest=np.zeros(tables.slices * tables.gpcs, dtype=np.int32),
         entries=np.zeros(tables.slices * tables.gpcs * tables.lrc_held, dtype=c.ENTRY),
         miss_chain=_none(c.CHAINS),
         count=np.zeros((c.COUNTERS + 1, units), dtype=np.int64),
@@ -115,18 +116,15 @@ def _none(count: int) -> Indices:
     return np.full(count, -1, dtype=np.int32)
 
 
-def _at_cache_line(array: NDArray[Any]) -> NDArray[Any]:
-    """Copy an array to an address that is a multiple of a cache line."""
-    room = np.empty(array.nbytes + CACHE_LINE, dtype=np.uint8)
-    start = -room.ctypes.data % CACHE_LINE
-    copy = room[start : start + array.nbytes].view(array.dtype).reshape(array.shape)
-    copy[:] = array
-    return copy
-
-
 def _extend(array: NDArray[Any], extra: int) -> NDArray[Any]:
-    """Copy an array and add rows of zeros."""
-    return _at_cache_line(np.concatenate((array, np.zeros((extra, *array.shape[1:]), dtype=array.dtype))))
+    """Copy an array to an address that is a multiple of a cache line, and add rows of zeros."""
+    shape = (len(array) + extra, *array.shape[1:])
+    size = array.dtype.itemsize * prod(shape)
+    room = np.zeros(size + CACHE_LINE, dtype=np.uint8)
+    start = -room.ctypes.data % CACHE_LINE
+    longer: NDArray[Any] = room[start : start + size].view(array.dtype).reshape(shape)
+    longer[: len(array)] = array
+    return longer
 
 
 def _extend_passages(state: State, extra: int) -> Ints:
@@ -139,7 +137,8 @@ def _extend_passages(state: State, extra: int) -> Ints:
 
 def _chain(links: NDArray[Any], old: int, free_head: int) -> None:
     """Chain the rows from `old` on, lowest first, in front of the free list."""
-    links[old:] = np.append(np.arange(old + 1, len(links)), free_head)
+    links[old:] = np.arange(old + 1, len(links) + 1)
+    links[-1] = free_head
 
 
 def grow(state: State, packets: int = 0, records: int = 0) -> State:

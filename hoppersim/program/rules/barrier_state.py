@@ -39,6 +39,8 @@ class BarrierState:
     expects: list[Act] = field(default_factory=list)
     deliveries: list[Act] = field(default_factory=list)
     arrivals: list[Act] = field(default_factory=list)
+    arrivers: set[Act] = field(default_factory=set)
+    """Operations that arrived in any phase."""
     surplus: str = ""
     """The operation that arrived in a phase whose arrivals were all in."""
     overrun: str = ""
@@ -55,6 +57,7 @@ class BarrierState:
 
     def arrive(self, act: Act, known: int) -> None:
         """Arrive once."""
+        self.arrivers.add(act)
         if self.pending == 0:
             self.surplus = self.surplus or act.path
             return

@@ -7,7 +7,15 @@ from collections.abc import Iterator
 from hoppersim.program.operations import ExpectTx, Wait
 from hoppersim.program.rules.barrier_state import MOST_TX
 from hoppersim.program.rules.context import Context
-from hoppersim.program.rules.diagnosis import announced, declaration, diagnose, name, stuck, whereabouts
+from hoppersim.program.rules.diagnosis import (
+    announced,
+    count_of_a_round,
+    declaration,
+    diagnose,
+    name,
+    stuck,
+    whereabouts,
+)
 from hoppersim.program.rules.registry import Finding, rule
 
 _OBJECT = "PTX ISA, mbarrier object: pending and expected arrivals, tx-count"
@@ -168,7 +176,8 @@ def unseen_phase(context: Context) -> Iterator[Finding]:
 
     Example: ``Barrier("free", 1)`` in clusters of 2 with an arrival from each CTA: two phases a round.
 
-    Fix: count all arrivals of a round, here 2.
+    Fix: count all arrivals of a round, here 2. If the count is right, let the role that arrives wait for
+    something that follows the wait of the phase before.
     """
     waits = {
         (visit.operation.barrier, rank)
@@ -181,7 +190,9 @@ def unseen_phase(context: Context) -> Iterator[Finding]:
         if state.overrun and (key[1], key[0]) in waits and state.overrun not in seen:
             seen.add(state.overrun)
             rule_text = f"{name(key)} gets this arrival before its phase before was waited for"
-            yield Finding(state.overrun, key[1], rule_text, f"{key[1]}.count = {state.count + 1}")
+            count = count_of_a_round(context, key)
+            later = f"hold it back until rank {key[0]} has waited for {key[1]}"
+            yield Finding(state.overrun, key[1], rule_text, f"{key[1]}.count = {count}" if count else later)
 
 
 @rule("HS-MB-009", "Roles do not wait for each other in a circle.", _COMPLETE, deep=True)

@@ -5,10 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Literal
 
+from msgspec.structs import replace
+
 from hoppersim.program.operations import Arrive, BulkCopy, ExpectTx, Operation, StAsync, TmaLoad
 from hoppersim.program.rules.barrier_state import Act, BarrierState
 from hoppersim.program.rules.context import Context
-from hoppersim.program.rules.course import Actor, Key
+from hoppersim.program.rules.course import Actor, Course, Key
 from hoppersim.program.walk import Visit
 
 Diagnosis = Literal["bytes", "arrivals", "unarrived", "unarmed", ""]
@@ -56,6 +58,23 @@ def declaration(context: Context, key: Key) -> str:
     """Give the field in which a barrier is declared."""
     number = next(n for n, item in enumerate(context.program.barriers) if item.name == key[1])
     return f"program.barriers[{number}]"
+
+
+def count_of_a_round(context: Context, key: Key) -> int | None:
+    """Give the count that a barrier needs if each operation that arrives there does so once a phase.
+
+    Returns
+    -------
+    int | None
+        None if the program would not run to its end with it.
+    """
+    count = len(context.course.barriers[key].arrivers)
+    barriers = tuple(
+        replace(item, count=count) if item.name == key[1] else item for item in context.program.barriers
+    )
+    course = Course(replace(context.flow, program=replace(context.program, barriers=barriers)))
+    wrong = course.blocked or any(state.overrun or state.surplus for state in course.barriers.values())
+    return None if wrong or not course.ended else count
 
 
 def name(key: Key) -> str:

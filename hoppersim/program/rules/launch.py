@@ -4,13 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from msgspec.structs import replace
+
 from hoppersim.errors import InputError
 from hoppersim.machine import require_launchable, select_sms
 from hoppersim.program.operands import operand_faults
 from hoppersim.program.operations import Affine
 from hoppersim.program.rules.context import Context
 from hoppersim.program.rules.registry import Finding, rule
-from hoppersim.program.work import SmSet
+from hoppersim.program.work import Program, SmSet
 
 _GUIDE = "CUDA C++ Programming Guide, thread block clusters"
 MOST_CLUSTER = 16
@@ -65,7 +67,8 @@ def cta_resources(context: Context) -> Iterator[Finding]:
     Fix: 7 stages, or smaller boxes.
     """
     if context.machine:
-        yield from _refused(context, 1, context.program.shared_bytes, max(1, context.program.threads))
+        for finding in _refused(context, 1, context.program.shared_bytes, max(1, context.program.threads)):
+            yield _with_stages(context.program, finding)
 
 
 @rule("HS-LA-004", "Some cluster has all its SMs among those that may take part.", "Definition of `SmSet`")
@@ -183,6 +186,18 @@ def counts(context: Context) -> Iterator[Finding]:
             value = getattr(visit.operation, name, 1)
             if value < 1:
                 yield Finding(f"{visit.path}.{name}", value, "must be at least 1", 1)
+
+
+def _with_stages(program: Program, finding: Finding) -> Finding:
+    """Add to a limit of shared memory how many stages of the longest ring it holds, where it holds any."""
+    stages = max((item.stages for item in program.buffers), default=1)
+    if finding.field != "program.shared_bytes" or not isinstance(finding.nearest, int):
+        return finding
+    buffers = tuple(replace(item, stages=1) for item in program.buffers if item.stages == stages)
+    barriers = tuple(replace(item, stages=1) for item in program.barriers if item.stages == stages)
+    stage = replace(program, buffers=buffers, barriers=barriers).shared_bytes
+    most = stages - -(-(program.shared_bytes - finding.nearest) // stage) if stage else 0
+    return finding._replace(nearest=f"{finding.nearest}, at most {most} stages") if most > 0 else finding
 
 
 def _refused(
