@@ -154,6 +154,7 @@ def _bind_load(run: RoleRun, operation: op.TmaLoad) -> Step:
     kind = LOAD if operation.mask is None else MULTICAST
     lines, lines_loaded = -(-size // LINE_BYTES), run.clockwork.lines_loaded
     follow = run.clockwork.tiles.follower(run, kind, operation.map, issue)
+    paired = tensor.l2_promotion == 2 * LINE_BYTES
     known: dict[tuple[int, ...], Any] = {}
 
     def step() -> None:
@@ -172,7 +173,7 @@ def _bind_load(run: RoleRun, operation: op.TmaLoad) -> Step:
                 lines_loaded[receiver.sm] += lines
             run.clockwork.inject(
                 Transfer(run.time, kind, run.cta.sm, run.order, receivers, box.address, box.row_bytes,
-                         box.counts, box.strides, size, follow(receivers))
+                         box.counts, box.strides, size, follow(receivers), paired)
             )  # fmt: skip
 
     return False, step

@@ -152,7 +152,7 @@ class CompiledFabric:
         count = len(transfer.destinations)
         values += (
             transfer.kind, transfer.sm, transfer.address, transfer.row_bytes, *transfer.counts,
-            *transfer.strides, transfer.bytes, count, start, transfer.tile,
+            *transfer.strides, transfer.bytes, count, start, transfer.tile, transfer.paired,
         )  # fmt: skip
         for destination in transfer.destinations:
             values += destination
