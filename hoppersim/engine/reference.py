@@ -251,7 +251,7 @@ class ReferenceFabric(Memory):
             self._look_up_other(line, now)
 
     def _look_up_other(self, line: Line, now: int) -> None:
-        """The other line of a pair is looked up behind its request, and fetched though nobody waits for it."""
+        """The other line of a pair is looked up behind the first, and fetched though nobody waits for it."""
         t = self.tables
         now = self._serve(t.look_up_server + line.piece, now, t.look_up_service)
         other = Line(line.box, l2.other_of_pair(line.number), 0, 0, line.sm, piece=line.piece)

@@ -36,10 +36,14 @@ STEPS: tuple[Step, ...] = (
         ("only the whole way is measured: how its latency divides among the blocks is assumed",),
     ),
     LeastSquares(
-        "boxes", "what a load costs its thread, from phases of four boxes of 4 KB on one SM",
-        (Parameter(("costs.tma_load.*.issue",), 1, 200, 0.1),),
-        (Probe({"experiment": ("width", "shift"), "ctas": 1, "boxes": 4, "shift": 0, "width": (128, 256)}),),
-        notes=("what the engine takes for a box, and its thread for a load, are not told apart",),
+        "boxes", "what a load behind another costs, and a loop within a loop, from stages of 1 to 16 boxes",
+        (Parameter(("costs.tma_load.*.next",), 0.5, 60, 0.1),
+         Parameter(("costs.tma_load.*.wrap",), 0.5, 60, 0.1),
+         Parameter(("costs.loop.*.nested",), 0.5, 100, 0.1)),
+        (Probe({"experiment": "slices", "place": "one", "slices": (4, 8, 32), "stages": 4}),
+         Probe({"experiment": "fresh", "kind": "off the grid", "boxes": 1, "stages": 4, "ctas": (2, 8)}),
+         Probe({"experiment": "fresh", "kind": "promotion", "memory": "l2", "boxes": 2, "ctas": 8})),
+        notes=("what the first load of a stage costs and what the loop around it does are one sum",),
     ),
     LeastSquares(
         "one_box_hbm", "what a miss adds to a hit, from loops over HBM with one or two boxes in flight",

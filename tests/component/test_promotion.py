@@ -1,4 +1,4 @@
-"""L2 promotion to 256 bytes: the other line of each pair is looked up too, and fetched where it is missing."""
+"""L2 promotion to 256 bytes: the other line of each pair is looked up too, and fetched if it is missing."""
 
 from __future__ import annotations
 
@@ -42,7 +42,8 @@ def run(fabric: str, transfers: list[Transfer], warm: bool, *overrides: str) -> 
 
 @both_fabrics
 def test_a_miss_fetches_both_lines_of_its_pair(fabric: str) -> None:
-    assert [run(fabric, [rows(paired)], warm=False)[1] for paired in (False, True)] == [ROWS * 128, ROWS * 256]
+    alone, both = (run(fabric, [rows(paired)], warm=False)[1] for paired in (False, True))
+    assert (alone, both) == (ROWS * 128, ROWS * 256)
 
 
 @both_fabrics

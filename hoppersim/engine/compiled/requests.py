@@ -106,7 +106,7 @@ def look_up_line(t, s, p, piece, now, counted):
 
 @inlined
 def look_up_other(t, s, line, piece, now):
-    """The other line of a pair is looked up behind its request, and fetched though nobody waits for it."""
+    """The other line of a pair is looked up behind the first, and fetched though nobody waits for it."""
     now = serve(s, t.look_up_server + piece, now, t.look_up_service)
     if not look_up(s.present, piece // t.slices_per_partition, line):
         p = take_packet(s)
