@@ -125,12 +125,14 @@ def _bind_post(
     name, issue, clockwork = operation.barrier, run.cost(operation, "issue"), run.clockwork
     stage, ranks = run.stage_of(run.flow.flow.program.barrier(name).stages), run.ranks(operation.to)
     own, delay = run.cta.barriers[name], max(1, effect)
+    find = 0 if isinstance(operation.to, int | None) else run.flow.cost(f"mask.{run.role.width}.issue")
 
     def post_own() -> None:
         run.debt += issue
         clockwork.post(own[stage()], run.time + delay, arrivals, data(), run.who)
 
     def post_all() -> None:
+        run.debt += find
         for rank in ranks():
             run.debt += issue
             target = reach_cta(run, rank, "a barrier operation")
@@ -333,8 +335,9 @@ def _trip_cost(run: RoleRun, loop: op.For) -> int:
     """Ticks of the thread for each trip of a loop, its body left out."""
     nested = bool(run.enclosing)
     cost = run.cost(loop, "issue") + (run.cost(loop, "nested") if nested else 0)
+    paced = any(isinstance(item, op.Compute) for item in loop.body)
     placed = any(isinstance(item, op.TmaLoad) and _reads_place(run, item, nested) for item in loop.body)
-    return cost + (run.cost(loop, "by_place") if placed else 0)
+    return cost + (run.cost(loop, "by_place") if placed and not paced else 0)
 
 
 def _reads_place(run: RoleRun, load: op.TmaLoad, nested: bool) -> bool:

@@ -4,6 +4,8 @@ A key names the operation, the width of the role and the form: ``arrive.lane.rem
 `issue` is the time that the thread is busy, `effect` the time from then until others can see it,
 `next` what each further one of an unrolled loop takes, `start` what such a loop takes beside them,
 `next` what a load right behind another takes, `wrap` what it takes longer if its address steps with a wrap,
+`packet` what each further line of such an instruction of a warp takes,
+`mask.lane.issue` what it takes to find the first rank of a mask that is not a constant,
 `after_tma` what a timed spin takes longer right after a load or copy was issued,
 `nested` what a trip of a loop takes longer that stands within another,
 `by_place` what it takes longer where the compiler reads the CTA's place again for the address of a load,
@@ -77,7 +79,8 @@ def all_keys() -> tuple[str, ...]:
         ]
         keys += [f"{name}.{width}.issue" for name in ("remote_ld", "remote_st", "local_read")]
         keys += [f"{name}.{width}.next" for name in ("remote_ld", "remote_st", "st_async")]
-        keys += [f"st_async.{width}.start", f"compute.{width}.after_tma"]
+        keys += [f"st_async.{width}.start", f"st_async.{width}.packet", f"compute.{width}.after_tma"]
+        keys += [f"mask.{width}.issue"]
     keys += [
         f"sync.{scope}.{form}.issue" for scope in ("warp", "role", "cta") for form in ("acq_rel", "relaxed")
     ]

@@ -160,8 +160,15 @@ STEPS: tuple[Step, ...] = (
         (Probe({"experiment": "load", "warps": (1, 4)}, 12),),
     ),
     LeastSquares(
+        "few_copies", "what it takes to find the ranks of a mask, from copies of 2 KB and in one or two stages",
+        (Parameter(("costs.mask.*.issue",), 1, 300, 0.1),),
+        (Probe({"experiment": "depth", "stages": (1, 2), "bytes": (2048, 16384)}),
+         Probe({"experiment": "fresh", "kind": "push", "tile": 2048})),
+    ),
+    LeastSquares(
         "thread_stores", "what stores of an unrolled loop cost, from remote and asynchronous ones",
         (Parameter(("costs.st_async.*.start",), 1, 800, 0.1),
+         Parameter(("costs.st_async.*.packet",), 0.1, 50, 0.1),
          Parameter(("costs.st_async.*.next",), 1, 100, 0.1),
          Parameter(("costs.remote_st.*.next",), 0.5, 100, 0.2)),
         (Probe({"experiment": "st_async", "warps": (1, 4)}), Probe({"experiment": "store", "warps": (1, 4)})),
