@@ -160,7 +160,7 @@ STEPS: tuple[Step, ...] = (
         (Probe({"experiment": "load", "warps": (1, 4)}, 12),),
     ),
     LeastSquares(
-        "few_copies", "what it takes to find the ranks of a mask, from copies of 2 KB and in one or two stages",
+        "few_copies", "what it takes to find the ranks of a mask, from copies of 2 KB or in few stages",
         (Parameter(("costs.mask.*.issue",), 1, 300, 0.1),),
         (Probe({"experiment": "depth", "stages": (1, 2), "bytes": (2048, 16384)}),
          Probe({"experiment": "fresh", "kind": "push", "tile": 2048})),
