@@ -5,7 +5,8 @@ drops a line drawn by a hash of the slice's count of fills, so a working set abo
 hits gradually, as measured, and not all at once, as with LRU. A slice of the reader's partition keeps
 copies of lines whose home is in the other one, so read-shared data is held twice. A slice sends sectors at
 its own rate, in order; while the port of a GPC that its next response goes to is full, it sends nothing at
-all, which is how one GPC slows its neighbours.
+all, which is how one GPC slows its neighbours. A request with promotion to 256 bytes has the other line of
+its pair looked up as well, hit or miss, and fetched where that is missing (plan `shapes`).
 
 Leaves out: sector validity (a miss fetches the whole line), write-back. Counters: l2.sectors, l2.hits,
 l2.misses, l2.fabric_sectors.
@@ -33,14 +34,20 @@ def empty_places(slices: int, capacity_bytes: int, line_bytes: int) -> Places:
 
 
 def nothing_present(partitions: int, lines: int) -> Present:
-    """Say that no line is held by any partition, shape (partitions, lines)."""
-    return np.zeros((partitions, lines), dtype=np.uint8)
+    """Say that no line is held by any partition, shape (partitions, lines), in whole pairs of lines."""
+    return np.zeros((partitions, lines + lines % 2), dtype=np.uint8)
 
 
 @register_jitable
 def look_up(present: Present, partition: int, line: int) -> bool:
     """Say whether the line is held by its slice of the partition."""
     return bool(present[partition, line])
+
+
+@register_jitable
+def other_of_pair(line: int) -> int:
+    """Give the other line of the aligned 256 bytes, which lies in the same slice."""
+    return line ^ 1
 
 
 @register_jitable

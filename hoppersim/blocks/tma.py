@@ -6,7 +6,8 @@ of 32 bytes (plan `shapes`); boxes of an SM one after the other. Lines in flight
 the program has issued; measured rates need more of them than any other bound that was tried, so there is none
 here. A store makes the same pieces; a sector that it covers in part takes two turns.
 
-Leaves out: the descriptor fetch, L2 promotion. Counters: tma.lines, tma.multicast_lines.
+Leaves out: the descriptor fetch, L2 promotion to 64 bytes (a miss fetches a line, whatever is promoted).
+Counters: tma.lines, tma.multicast_lines.
 """
 
 from __future__ import annotations

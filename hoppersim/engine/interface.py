@@ -55,6 +55,8 @@ class Transfer(NamedTuple):
     bytes: int = 0
     tile: int = -1
     """Number under which `Fabric.passages` tells how a load or copy went; -1 where nobody asks."""
+    paired: bool = False
+    """Whether each request asks for the other line of its 256 bytes as well (L2 promotion)."""
 
 
 class Passage(NamedTuple):

@@ -7,7 +7,7 @@ from hoppersim.engine.reach import reach_cta
 from hoppersim.engine.roles import RoleRun, Step, Waiting
 from hoppersim.program import operations as op
 from hoppersim.program.boxes import box_lines
-from hoppersim.units import to_ticks
+from hoppersim.units import LINE_BYTES, to_ticks
 
 BATCH = 4
 """Loads that the compiler issues before it uses the first of them, however far a loop is unrolled."""
@@ -36,10 +36,12 @@ def bind_st_async(run: RoleRun, operation: op.StAsync) -> Step:
     """Turn asynchronous stores into a step: threads make the packets, which then travel like a copy."""
     copy = op.BulkCopy("", operation.buffer, operation.bytes, operation.rank, operation.barrier)
     count = max(1, operation.bytes // (operation.width * 32 * run.role.warps))
-    first = run.cost(operation, "issue") - run.cost(copy, "issue")
-    if count > 1:
-        first += run.cost(operation, "start")
-    rest = (count - 1) * run.cost(operation, "next")
+    start = run.cost(operation, "start") if count > 1 else 0
+    issue = run.cost(operation, "issue")
+    packets = 1 if run.role.width == "lane" else operation.width * 32 // LINE_BYTES
+    further = (packets - 1) * run.cost(operation, "packet")
+    rest = (count - 1) * run.cost(operation, "next") + count * further
+    first = start + issue - run.cost(copy, "issue")
     _, send = bind_copy(run, copy, first, REMOTE)
 
     def step() -> None:

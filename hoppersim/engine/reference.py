@@ -13,6 +13,7 @@ from heapq import heappop
 import numpy as np
 from numpy.typing import NDArray
 
+from hoppersim.blocks import l2
 from hoppersim.blocks.addresses import channel_of, page_draw, slice_in_partition
 from hoppersim.blocks.lrc import ALONE, MERGES, SHARES, still_merges
 from hoppersim.engine.interface import (
@@ -243,9 +244,24 @@ class ReferenceFabric(Memory):
         if self._holds(line.piece, line.number):
             self._add("l2.hits", line.piece, counted)
             self._respond(line, now + t.access, IN_L2)
-            return
-        self._add("l2.misses", line.piece, counted)
-        if not self._wait_for_line(line.piece, "respond", line):
+        else:
+            self._add("l2.misses", line.piece, counted)
+            self._fetch(line, now, "respond")
+        if line.box.transfer.paired:
+            self._look_up_other(line, now)
+
+    def _look_up_other(self, line: Line, now: int) -> None:
+        """The other line of a pair is looked up behind the first, and fetched though nobody waits for it."""
+        t = self.tables
+        now = self._serve(t.look_up_server + line.piece, now, t.look_up_service)
+        other = Line(line.box, l2.other_of_pair(line.number), 0, 0, line.sm, piece=line.piece)
+        if not self._holds(other.piece, other.number):
+            self._fetch(other, now, "nothing")
+
+    def _fetch(self, line: Line, now: int, then: str) -> None:
+        """A line waits at its slice; the first that does asks the line's home for it."""
+        t = self.tables
+        if not self._wait_for_line(line.piece, then, line):
             return
         if self._home(line.number) == line.piece:
             self._ask_hbm(line.number, line.piece, now)
@@ -286,7 +302,7 @@ class ReferenceFabric(Memory):
         for then, line in self._misses.pop((piece, number)):
             if then == "cross":
                 self._cross(line, piece, now, waited)
-            else:
+            elif then == "respond":
                 self._respond(line, now, waited)
 
     def _cross(self, line: Line, piece: int, now: int, waited: int) -> None:

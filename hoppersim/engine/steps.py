@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from math import prod
 from typing import Any
 
 from hoppersim.engine.interface import LOAD, MULTICAST, Destination, Transfer
@@ -19,6 +20,7 @@ from hoppersim.engine.roles import Ring, RoleExit, RoleRun, Step, Waiting
 from hoppersim.program import operations as op
 from hoppersim.program.boxes import box_lines
 from hoppersim.program.operations import Operation
+from hoppersim.program.work import SmSet
 from hoppersim.units import LINE_BYTES, TICKS_PER_CYCLE, to_ticks
 
 _REACHING = (op.Arrive, op.ExpectTx, op.TmaLoad, op.BulkCopy, op.StAsync)
@@ -111,12 +113,14 @@ def _bind_post(
     name, issue, clockwork = operation.barrier, run.cost(operation, "issue"), run.clockwork
     ring, ranks = run.ring_for(run.flow.flow.program.barrier(name).stages), run.ranks(operation.to)
     own, delay = run.cta.barriers[name], max(1, effect)
+    find = 0 if isinstance(operation.to, int | None) else run.flow.cost(f"mask.{run.role.width}.issue")
 
     def post_own() -> None:
         run.debt += issue
         clockwork.post(own[ring.stage], run.time + delay, arrivals, data(), run.who)
 
     def post_all() -> None:
+        run.debt += find
         for rank in ranks():
             run.debt += issue
             target = reach_cta(run, rank, "a barrier operation")
@@ -134,14 +138,12 @@ def _bind_load(run: RoleRun, operation: op.TmaLoad) -> Step:
     tensor = program.map(operation.map)
     base = run.flow.address(tensor.allocation)
     coordinates = [run.value(item) for item in operation.coordinates]
-    issue, receivers_of = run.cost(operation, "issue"), _receivers(run, operation)
-    by_rank = any(isinstance(item, op.Affine) and item.rank for item in operation.coordinates)
-    if operation.mask is None and by_rank:
-        issue += run.cost(operation, "by_rank")
+    issue, receivers_of = _load_cost(run, operation), _receivers(run, operation)
     size = tensor.box_bytes
     kind = LOAD if operation.mask is None else MULTICAST
     lines, lines_loaded = -(-size // LINE_BYTES), run.clockwork.lines_loaded
     follow = run.clockwork.tiles.follower(run, kind, operation.map, issue)
+    paired = tensor.l2_promotion == 2 * LINE_BYTES
     known: dict[tuple[int, ...], Any] = {}
 
     def step() -> None:
@@ -160,10 +162,18 @@ def _bind_load(run: RoleRun, operation: op.TmaLoad) -> Step:
                 lines_loaded[receiver.sm] += lines
             run.clockwork.inject(
                 Transfer(run.time, kind, run.cta.sm, run.order, receivers, box.address, box.row_bytes,
-                         box.counts, box.strides, size, follow(receivers))
+                         box.counts, box.strides, size, follow(receivers), paired)
             )  # fmt: skip
 
     return False, step
+
+
+def _load_cost(run: RoleRun, operation: op.TmaLoad) -> int:
+    """Ticks of the thread for a load; behind another one, what both need is there already."""
+    if not isinstance(run.before, op.TmaLoad):
+        return run.cost(operation, "issue")
+    steps = any(isinstance(item, op.Affine) and item.wrap and item.loops for item in operation.coordinates)
+    return run.cost(operation, "next") + (run.cost(operation, "wrap") if steps else 0)
 
 
 def _receivers(run: RoleRun, operation: op.TmaLoad) -> Callable[[], tuple[Destination, ...]]:
@@ -292,7 +302,7 @@ def _bind_exit(_: RoleRun, __: op.Exit) -> Step:
 def _bind_for(run: RoleRun, operation: op.For) -> Step:
     ring = run.ring(operation)
     body = run.bind_body(operation)
-    cost, loops, name = run.cost(operation, "issue"), run.loops, operation.name
+    cost, loops, name = _trip_cost(run, operation), run.loops, operation.name
 
     def step() -> Waiting:
         for trip in range(operation.n):
@@ -307,6 +317,24 @@ def _bind_for(run: RoleRun, operation: op.For) -> Step:
         loops.pop(name, None)
 
     return True, step
+
+
+def _trip_cost(run: RoleRun, loop: op.For) -> int:
+    """Ticks of the thread for each trip of a loop, its body left out."""
+    nested = bool(run.enclosing)
+    cost = run.cost(loop, "issue") + (run.cost(loop, "nested") if nested else 0)
+    paced = any(isinstance(item, op.Compute) for item in loop.body)
+    placed = any(isinstance(item, op.TmaLoad) and _reads_place(run, item, nested) for item in loop.body)
+    return cost + (run.cost(loop, "by_place") if placed and not paced else 0)
+
+
+def _reads_place(run: RoleRun, load: op.TmaLoad, nested: bool) -> bool:
+    """Say whether the compiled loop reads the CTA's place in its cluster again for the address of a load."""
+    launch = run.flow.flow.launch
+    steps = [item for item in load.coordinates if isinstance(item, op.Affine)]
+    if any(item.rank for item in steps):
+        return load.mask is None or prod(launch.cluster) == 1
+    return nested and launch.sms == SmSet() and any(item.cluster for item in steps)
 
 
 _BINDERS: dict[type, Callable[[RoleRun, Any], Step]] = {

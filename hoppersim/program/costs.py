@@ -3,8 +3,12 @@
 A key names the operation, the width of the role and the form: ``arrive.lane.remote.cluster.issue``.
 `issue` is the time that the thread is busy, `effect` the time from then until others can see it,
 `next` what each further one of an unrolled loop takes, `start` what such a loop takes beside them,
+`next` what a load right behind another takes, `wrap` what it takes longer if its address steps with a wrap,
+`packet` what each further line of such an instruction of a warp takes,
+`mask.lane.issue` what it takes to find the first rank of a mask that is not a constant,
 `after_tma` what a timed spin takes longer right after a load or copy was issued,
-`by_rank` what the address takes longer if it depends on the rank,
+`nested` what a trip of a loop takes longer that stands within another,
+`by_place` what it takes longer where the compiler reads the CTA's place again for the address of a load,
 `hit` a wait that finds its phase complete, `wake` the time from the flip until the waiter goes on.
 """
 
@@ -64,15 +68,19 @@ def all_keys() -> tuple[str, ...]:
             for place, release, part in product(("local", "remote"), RELEASES, ("issue", "effect"))
         ]
         keys += [f"expect_tx.{width}.{place}.issue" for place in ("local", "remote")]
-        keys += [f"tma_load.{width}.{form}.issue" for form in ("self", "multicast")]
-        keys += [f"tma_load.{width}.self.by_rank"]
+        keys += [
+            f"tma_load.{width}.{form}.{part}"
+            for form, part in product(("self", "multicast"), ("issue", "next", "wrap"))
+        ]
+        keys += [f"loop.{width}.{part}" for part in ("nested", "by_place")]
         keys += [
             f"{name}.{width}.issue"
             for name in ("loop", "compute", "tma_store", "store_wait", "bulk_copy", "st_async")
         ]
         keys += [f"{name}.{width}.issue" for name in ("remote_ld", "remote_st", "local_read")]
         keys += [f"{name}.{width}.next" for name in ("remote_ld", "remote_st", "st_async")]
-        keys += [f"st_async.{width}.start", f"compute.{width}.after_tma"]
+        keys += [f"st_async.{width}.start", f"st_async.{width}.packet", f"compute.{width}.after_tma"]
+        keys += [f"mask.{width}.issue"]
     keys += [
         f"sync.{scope}.{form}.issue" for scope in ("warp", "role", "cta") for form in ("acq_rel", "relaxed")
     ]

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hoppersim.program.costs import cost_stem
-from hoppersim.program.operations import Compute, Exit, For, Operation, Wait
+from hoppersim.program.operations import Compute, Exit, For, Operation, TmaLoad, Wait
 from hoppersim.program.work import Work
 from hoppersim.result.schema import Limiter, LinkUse
 
@@ -79,11 +79,16 @@ def issue_cycles(work: Work, costs: Mapping[str, float]) -> float:
 
 
 def _body_cycles(body: tuple[Operation, ...], width: str, costs: Mapping[str, float]) -> float:
-    return sum(_operation_cycles(operation, width, costs) for operation in body)
+    before: list[Operation | None] = [None, *body]
+    return sum(_operation_cycles(*pair, width, costs) for pair in zip(body, before, strict=False))
 
 
-def _operation_cycles(operation: Operation, width: str, costs: Mapping[str, float]) -> float:
+def _operation_cycles(
+    operation: Operation, before: Operation | None, width: str, costs: Mapping[str, float]
+) -> float:
     match operation:
+        case TmaLoad() if isinstance(before, TmaLoad):
+            return costs.get(f"{cost_stem(operation, width)}.next", 0.0)
         case Exit():
             return 0.0
         case Compute(cycles=cycles):

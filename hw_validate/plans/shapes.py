@@ -8,8 +8,8 @@ a miss fetches (DRAM bytes of a cold sweep over rows of 32 bytes), or nothing.
 
 Answer: B. The engine makes a request a cycle, and a request is a piece of a row: each 128 bytes of the row
 in shared memory, cut where the source crosses a line and where it begins off the grid of 32 bytes. A slice
-takes one request an L2 cycle, up to 64 bytes. Promotion to 256 bytes fetches the neighbouring line too and
-doubles the DRAM bytes; to 64 it changes nothing, to 128 only what narrow rows fetch.
+takes one request an L2 cycle, up to 64 bytes. Promotion to 256 bytes looks the neighbouring line up too, hit
+or miss, and doubles the DRAM bytes; to 64 it changes nothing, to 128 only what narrow rows fetch.
 """
 
 from __future__ import annotations

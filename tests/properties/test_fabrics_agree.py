@@ -75,8 +75,9 @@ def traffic(draw: st.DrawFn) -> list[Transfer]:
         address = ALLOCATION + 16 * draw(st.sampled_from([0, 1, 8, 256, 4096]))
         size = row * counts[0] * counts[1]
         strides, tile = (256, 8192, 0, 0), -1 if kind == STORE else number
+        paired = kind in (LOAD, MULTICAST) and draw(st.booleans())
         transfers.append(
-            Transfer(tick, kind, sm, number, reach, address, row, counts, strides, size + 32, tile)
+            Transfer(tick, kind, sm, number, reach, address, row, counts, strides, size + 32, tile, paired)
         )
     return transfers
 

@@ -208,8 +208,9 @@ class CompiledFabric:
 
 def _write(transfer: Transfer, start: int, values: array[int]) -> None:
     """Append a transfer as the kernel's `inject` reads it."""
-    _, kind, sm, _, destinations, address, row_bytes, counts, strides, size, tile = transfer
-    values.extend((kind, sm, address, row_bytes, *counts, *strides, size, len(destinations), start, tile))
+    _, kind, sm, _, destinations, address, row_bytes, counts, strides, size, tile, paired = transfer
+    count = len(destinations)
+    values.extend((kind, sm, address, row_bytes, *counts, *strides, size, count, start, tile, paired))
     for destination in destinations:
         values.extend(destination)
 

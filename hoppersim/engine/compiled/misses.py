@@ -51,6 +51,17 @@ def close_miss(s, line, piece):
 
 
 @inlined
+def fetch(t, s, p, piece, now):
+    """The packet waits for its line at slice `piece`; the first that does asks the line's home for it."""
+    if not open_miss(s, p, piece):
+        return
+    if home_slice(t, s.packets[p].line) == piece:
+        ask_hbm(t, s, p, piece, now)
+    else:
+        schedule(s, p, now + t.fabric_latency, t.slice_server + piece, c.HOME)
+
+
+@inlined
 def ask_hbm(t, s, p, piece, now):
     """Send a request for the line to its channel."""
     schedule(s, p, now + t.to_hbm, t.slice_server + piece, c.HBM)
@@ -109,7 +120,8 @@ def at_fill(t, s, p, now):
     while at >= 0:
         after = s.packets[at].waiting
         if s.packets[at].record < 0:
-            cross(t, s, s.packets[at].merged, piece, now, 1)
+            if s.packets[at].merged >= 0:
+                cross(t, s, s.packets[at].merged, piece, now, 1)
             drop_packet(s, at)
         else:
             s.packets[at].from_dram = 1
@@ -127,6 +139,9 @@ def at_return(t, s, p, now):
     at = close_miss(s, line, piece)
     while at >= 0:
         after = s.packets[at].waiting
-        s.packets[at].from_dram = from_dram
-        respond(t, s, at, now)
+        if s.packets[at].record < 0:
+            drop_packet(s, at)
+        else:
+            s.packets[at].from_dram = from_dram
+            respond(t, s, at, now)
         at = after

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from hoppersim.blocks.addresses import slice_in_partition
-from hoppersim.blocks.l2 import look_up
+from hoppersim.blocks.l2 import look_up, other_of_pair
 from hoppersim.blocks.lrc import ALONE, SHARES
 from hoppersim.engine.compiled import columns as c
 from hoppersim.engine.compiled.calendar import (
@@ -17,7 +17,7 @@ from hoppersim.engine.compiled.calendar import (
 from hoppersim.engine.compiled.coalescer import find_entry, join, meet, open_entry, share_entry
 from hoppersim.engine.compiled.exits import respond
 from hoppersim.engine.compiled.inlined import inlined
-from hoppersim.engine.compiled.misses import ask_hbm, home_slice, open_miss
+from hoppersim.engine.compiled.misses import fetch
 from hoppersim.engine.compiled.passages import note_request
 from hoppersim.engine.interface import LOAD, MULTICAST
 from hoppersim.engine.tables import SUBTICK_BITS
@@ -98,11 +98,23 @@ def look_up_line(t, s, p, piece, now, counted):
     if look_up(s.present, piece // t.slices_per_partition, line):
         s.count[c.N_HITS, piece] += counted
         respond(t, s, p, now + t.access)
-        return
-    s.count[c.N_MISSES, piece] += counted
-    if not open_miss(s, p, piece):
-        return
-    if home_slice(t, line) == piece:
-        ask_hbm(t, s, p, piece, now)
     else:
-        schedule(s, p, now + t.fabric_latency, t.slice_server + piece, c.HOME)
+        s.count[c.N_MISSES, piece] += counted
+        fetch(t, s, p, piece, now)
+    if s.records[s.packets[p].record, c.R_PAIRED]:
+        look_up_other(t, s, other_of_pair(line), piece, now)
+
+
+@inlined
+def look_up_other(t, s, line, piece, now):
+    """The other line of a pair is looked up behind the first, and fetched though nobody waits for it."""
+    now = serve(s, t.look_up_server + piece, now, t.look_up_service)
+    if not look_up(s.present, piece // t.slices_per_partition, line):
+        p = take_packet(s)
+        packet = s.packets[p]
+        packet.line = line
+        packet.piece = piece
+        packet.record = -1
+        packet.merged = -1
+        packet.tile = -1
+        fetch(t, s, p, piece, now)
