@@ -2,12 +2,13 @@
 
 Models: pages of 4 KB alternate between the two partitions by an exclusive-or of page-number bits (published
 for one H100 PCIe part, the best public figure). Inside a partition a kilobyte lies in two slices, whose pairs
-of lines alternate (latencies of 256 neighbouring lines from every SM, docs/probe.md). The first halves of 24
-kilobytes, a run, lie in 24 slices in a row, and so do the second halves, in other steps. The next run begins
-`RUN` places later, and after as many runs as there are slices, which have had the same by then, anew at a
-random one. Lengths and strides were chosen so that the fullest slice holds what the hardware counter of it
-says: two, two, two and three halves of four lines of one tile of 8, 12, 24 and 32 KB; of tiles of 4, 32 and
-128 KB by 66 clusters, 1.78, 1.25 and 1.05 times the mean; of four megabytes swept by all, 1.01 times. A page of 4 KB lies in
+of lines alternate (latencies of 256 neighbouring lines from every SM, docs/probe.md). The first halves of
+eight kilobytes, a turn, lie in eight slices in a row, and so do the second halves, in other steps. Four turns
+begin `TURN` places apart, the next 32 KB `STRETCH` places later, and after as many of these as there are
+slices, which have had the same by then, anew at a random one. The strides were chosen so that the fullest
+slice holds what the hardware counter of it says: two, two, two and three halves of four lines of one tile of
+8, 12, 24 and 32 KB; of tiles of 4, 32 and 128 KB by 66 clusters 1.78, 1.25 and 1.05 times the mean; of four
+megabytes swept by all 1.01 times. A page of 4 KB lies in
 one channel, drawn by a hash: so few bytes in flight leave channels idle, as measured, where lines spread one
 by one would not.
 
@@ -20,8 +21,9 @@ from numba.extending import register_jitable
 
 LINES_PER_PAGE_BITS = 5
 LINES_PER_BLOCK_BITS = 3
-BLOCKS_PER_RUN = 24
-RUN, OTHER_RUN = 15, 17
+BLOCKS_PER_TURN, TURNS_PER_STRETCH = 8, 4
+TURN, OTHER_TURN = 19, 31
+STRETCH, OTHER_STRETCH = 35, 13
 STEP, OTHER_STEP = 17, 13
 PLACE_BITS = 8
 _MIX_1 = 0x2C1B3C6D
@@ -52,9 +54,11 @@ def home_partition(line: int, partitions: int) -> int:
 def slice_in_partition(line: int, slices: int) -> int:
     """Slice of a partition that holds the line, as home or as a local copy."""
     block, half = line >> LINES_PER_BLOCK_BITS, line >> 1 & 1
-    run = block // BLOCKS_PER_RUN
-    place = block % BLOCKS_PER_RUN + run % slices * (OTHER_RUN if half else RUN)
-    place += mix(2 * (run // slices) + half) >> PLACE_BITS
+    turn = block // BLOCKS_PER_TURN
+    stretch = turn // TURNS_PER_STRETCH
+    place = block % BLOCKS_PER_TURN + turn % TURNS_PER_STRETCH * (OTHER_TURN if half else TURN)
+    place += stretch % slices * (OTHER_STRETCH if half else STRETCH)
+    place += mix(2 * (stretch // slices) + half) >> PLACE_BITS
     if half:
         place *= STEP if slices % STEP else OTHER_STEP
     return place % slices
