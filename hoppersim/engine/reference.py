@@ -67,7 +67,7 @@ class ReferenceFabric(Memory):
         self.latest_unknown = first_news(self.tables)
         self.frontier = 0
         self.lines = 0
-        self._exits: dict[int, deque[Line]] = {}
+        self._exits: dict[int, deque[tuple[int, Line]]] = {}
         self._queues: dict[int, deque[Box]] = {}
         self._ready: dict[int, int] = {}
         self._kept: dict[tuple[int, int], KeptLines] = {}
@@ -316,26 +316,20 @@ class ReferenceFabric(Memory):
         )
 
     def _respond(self, line: Line, ready: int, waited: int) -> None:
-        """The slice reads the line; the response queues at the exit that it shares with its neighbours."""
-        t, server = self.tables, self.tables.slice_server + line.piece
-        begin = max(ready * SUBTICKS, self._free[server])
-        self._free[server] = begin + int(t.slice_service[line.sectors])
-        self._busy[server] += int(t.slice_service[line.sectors])
-        line.turn, line.ready = self._turns[line.piece], -(-begin // SUBTICKS)
+        """The response queues at the exit of its slice, which serves one after the other."""
+        line.spend(waited, ready)
+        line.turn, line.ready = self._turns[line.piece], ready
         self._turns[line.piece] += 1
-        line.spend(waited, line.ready)
-        door = int(t.exit_of[line.piece])
-        waiting = self._exits.setdefault(door, deque())
-        waiting.append(line)
+        waiting = self._exits.setdefault(line.piece, deque())
+        waiting.append((ready, line))
         if len(waiting) == 1:
-            self._open_exit(door, line.ready)
+            self._open_exit(line.piece, ready)
 
     def _note_held(self, line: Line, now: int) -> None:
         """Note how long ports have held up the slice's exit until the line comes to the slice."""
         t = self.tables
-        door = int(t.exit_of[line.piece])
-        opens = self._free[t.exit_server + door] - int(t.exit_service[line.sectors])
-        line.held = self._held[door] - max(0, opens - now * SUBTICKS)
+        opens = self._free[t.slice_server + line.piece] - int(t.slice_service[line.sectors])
+        line.held = self._held[line.piece] - max(0, opens - now * SUBTICKS)
 
     def _leave_queue(self, line: Line, ready: int, held: int, now: int) -> None:
         """Tell the wait at the slice: for data, for ports that held up the exit, for other lines."""
@@ -344,41 +338,44 @@ class ReferenceFabric(Memory):
         line.spend(AT_PORT, begun + min(now - begun, max(0, held - line.held) // SUBTICKS))
         line.spend(IN_L2, now)
 
-    def _open_exit(self, door: int, ready: int) -> None:
-        free = -(-self._free[self.tables.exit_server + door] // SUBTICKS)
-        self._hop(max(ready, free), self.tables.slice_server + door, lambda tick: self._exit(door, tick))
+    def _open_exit(self, piece: int, ready: int) -> None:
+        server = self.tables.slice_server + piece
+        self._hop(
+            max(ready, -(-self._free[server] // SUBTICKS)), server, lambda tick: self._exit(piece, tick)
+        )
 
-    def _exit(self, door: int, now: int) -> None:
-        """The first response leaves by the exit as soon as the port of its GPC has room."""
-        waiting = self._exits[door]
-        line = waiting.popleft()
-        self._gone[line.piece] += 1
+    def _exit(self, piece: int, now: int) -> None:
+        """The first response leaves the slice as soon as the port of its GPC has room."""
+        waiting = self._exits[piece]
+        ready, line = waiting.popleft()
+        self._gone[piece] += 1
         if line.entry is not None and line.entry.leader is line:
             line.entry.leader = None
-        self._send_out(line, now)
+        self._send_out(line, now, ready)
         if waiting:
-            self._open_exit(door, waiting[0].ready)
+            self._open_exit(piece, waiting[0][0])
 
-    def _send_out(self, line: Line, now: int) -> None:
+    def _send_out(self, line: Line, now: int, filled: int) -> None:
         """The response leaves for its GPC, and behind the port for all that read the line."""
         t, gpc = self.tables, int(self.tables.gpc_of[line.sm])
         readers = (line, *reversed(line.merged))
-        port, door = t.gpc_server + gpc, int(t.exit_of[line.piece])
+        port, slice_server = t.gpc_server + gpc, t.slice_server + line.piece
         service = int(t.gpc_service[line.sectors])
-        free = max(now * SUBTICKS, self._free[t.exit_server + door])
+        free = max(now * SUBTICKS, self._free[slice_server])
         start = max(free, self._free[port] - t.port_lines * service)
-        held = self._held[door]
-        self._held[door] += start - free
-        self._free[t.exit_server + door] = start + int(t.exit_service[line.sectors])
+        held = self._held[line.piece]
+        self._held[line.piece] += start - free
+        self._free[slice_server] = start + int(t.slice_service[line.sectors])
+        self._busy[slice_server] += int(t.slice_service[line.sectors])
         through = self._pass_port(line.sectors, gpc, start, self._crossings(readers))
         for reader in readers:
-            self._leave_queue(reader, line.ready, held, now)
+            self._leave_queue(reader, filled, held, now)
             reader.spend(AT_PORT, through)
             self._add("gpc.sectors_delivered", gpc, line.sectors * len(reader.box.transfer.destinations))
         if len(readers) == 1 and line.box.transfer.kind == LOAD:
             arrival = through + t.to_sm + int(t.from_slice[line.sm, line.piece])
             line.spend(ON_WAY, arrival)
-            self._hop(arrival, t.slice_server + line.piece, lambda tick: self._enter(line, tick))
+            self._hop(arrival, slice_server, lambda tick: self._enter(line, tick))
         else:
             self._fan_out(readers, through)
 

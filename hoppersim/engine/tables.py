@@ -39,7 +39,6 @@ class Tables(NamedTuple):
     cpc_of: Ints
     tpc_of: Ints
     partition_of_gpc: Ints
-    exit_of: Ints  # exit that the responses of a slice share
     # first server of each kind in the arrays of servers
     slice_server: int
     fabric_server: int
@@ -51,7 +50,6 @@ class Tables(NamedTuple):
     look_up_server: int
     write_server: int
     store_server: int
-    exit_server: int
     servers: int
     # latencies, ticks
     launch: int
@@ -70,7 +68,6 @@ class Tables(NamedTuple):
     store_launch: int
     # services, subticks, indexed by sectors
     slice_service: Ints
-    exit_service: Ints
     fabric_service: Ints
     hbm_service: Ints
     gpc_service: Ints
@@ -111,12 +108,6 @@ def _subticks(cycles: float) -> int:
     return max(1, round(cycles * TICKS_PER_CYCLE * SUBTICKS))
 
 
-def _exits(slices: int, partitions: int, together: int) -> Ints:
-    """Number the exits that each `together` slices of a partition share."""
-    side, local = np.divmod(np.arange(slices), slices // partitions)
-    return side * -(-(slices // partitions) // together) + local // together
-
-
 def _latency_tables(machine: Machine) -> tuple[ShortInts, ShortInts]:
     spec = machine.spec.l2
     total = (spec.latency - spec.access_latency + machine.l2_latency) * TICKS_PER_CYCLE
@@ -140,7 +131,6 @@ def _services(machine: Machine) -> dict[str, Any]:
     )
     return {
         "slice_service": _service(machine.slice_bytes_per_cycle),
-        "exit_service": _service(machine.slice_bytes_per_cycle * spec.l2.slices_per_exit),
         "look_up_service": _subticks(spec.l2.look_up_interval / spec.clocks.l2_ratio),
         "write_service": _service(spec.l2.write_bytes_per_l2_cycle * spec.clocks.l2_ratio),
         "fabric_service": _service(spec.l2.fabric_bytes_per_cycle),
@@ -197,10 +187,8 @@ def make_tables(machine: Machine, granular: bool = False, kinds: frozenset[int] 
     sms, gpcs = len(gpc_of), int(gpc_of.max()) + 1
     cpc_of = np.array(machine.cpc_of, dtype=np.int64)
     cpcs = int(cpc_of.max()) + 1
-    exit_of = _exits(spec.l2.slices, spec.l2.partitions, spec.l2.slices_per_exit)
     slices = spec.l2.slices
-    exits = int(exit_of[-1]) + 1
-    counts = (slices, 2, spec.hbm.channels, gpcs, sms, sms, cpcs, slices, slices, cpcs, exits)
+    counts = (slices, 2, spec.hbm.channels, gpcs, sms, sms, cpcs, slices, slices, cpcs)
     first = np.concatenate(([0], np.cumsum(counts))).tolist()
     there, back = _latency_tables(machine)
     pair = np.maximum(1, np.rint((spec.fabric.latency + machine.pair_latency) * TICKS_PER_CYCLE)).astype(
@@ -214,8 +202,7 @@ def make_tables(machine: Machine, granular: bool = False, kinds: frozenset[int] 
         partition_of_gpc=np.array(machine.partition_of_gpc, dtype=np.int64),
         slice_server=first[0], fabric_server=first[1], hbm_server=first[2], gpc_server=first[3],
         sm_server=first[4], copy_server=first[5], peer_server=first[6],
-        look_up_server=first[7], write_server=first[8], store_server=first[9], exit_server=first[10],
-        servers=first[11], exit_of=exit_of,
+        look_up_server=first[7], write_server=first[8], store_server=first[9], servers=first[10],
         launch=to_ticks(spec.tma.launch_latency + spec.xbar.request_latency),
         line_interval=to_ticks(spec.tma.line_interval),
         box_interval=round(spec.tma.box_interval * TICKS_PER_CYCLE),

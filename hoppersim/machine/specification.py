@@ -141,7 +141,6 @@ class L2(_Section, frozen=True):
     """The L2 slices in their partitions, and the fabric between the partitions."""
 
     slices: Annotated[int, _unit("slice", "L2 slices of the chip", ge=1)]
-    slices_per_exit: Annotated[int, _unit("slice", "slices of a partition whose responses queue at one exit", ge=1)]
     partitions: Annotated[int, _unit("partition", "partitions of the L2", ge=1, le=2)]
     bytes: Annotated[int, _unit("B", "capacity of the whole L2", ge=4096)]
     slice_bytes_per_l2_cycle: Annotated[float, _unit("B/L2 cycle", "what one slice delivers")]

@@ -15,19 +15,19 @@ from hoppersim.units import SECTOR_BYTES
 
 @inlined
 def leave_slice(t, s, p, piece, now):
-    """Occupy the exit once the port of the GPC that reads the line has room; return the subtick."""
+    """Occupy the slice's exit once the port of the GPC that reads the line has room; return the subtick."""
     sectors = s.packets[p].sectors
-    door = t.exit_of[piece]
-    free = max(now << SUBTICK_BITS, s.free_at[t.exit_server + door])
+    free = max(now << SUBTICK_BITS, s.free_at[t.slice_server + piece])
     port = t.gpc_server + t.gpc_of[s.packets[p].sm]
     start = max(free, s.free_at[port] - t.port_lines * t.gpc_service[sectors])
     at = p
     while at >= 0:
-        note_held(s.packets, s.passages, s.count, at, door)
+        note_held(s.packets, s.passages, s.count, at, piece)
         at = s.packets[at].merged
     if start > free:
-        s.count[c.N_HELD, door] += start - free
-    s.free_at[t.exit_server + door] = start + t.exit_service[sectors]
+        s.count[c.N_HELD, piece] += start - free
+    s.free_at[t.slice_server + piece] = start + t.slice_service[sectors]
+    s.busy[t.slice_server + piece] += t.slice_service[sectors]
     return start
 
 
@@ -126,43 +126,36 @@ def respond(t, s, p, ready):
     """The response queues at the exit of its slice, which serves one after the other."""
     packet = s.packets[p]
     piece = packet.piece
-    service = t.slice_service[packet.sectors]
-    begin = max(ready << SUBTICK_BITS, s.free_at[t.slice_server + piece])
-    s.free_at[t.slice_server + piece] = begin + service
-    s.busy[t.slice_server + piece] += service
-    ready = whole_tick(begin)
     packet.time = ready
     packet.next = -1
     packet.turn = s.slice_in[piece]
     s.slice_in[piece] += 1
-    door = t.exit_of[piece]
-    tail = s.slice_tail[door]
-    s.slice_tail[door] = p
+    tail = s.slice_tail[piece]
+    s.slice_tail[piece] = p
     if tail >= 0:
         s.packets[tail].next = p
         return
-    s.slice_head[door] = p
+    s.slice_head[piece] = p
     clerk = take_packet(s)
-    s.packets[clerk].piece = door
-    free = whole_tick(s.free_at[t.exit_server + door])
-    schedule(s, clerk, max(ready, free), t.slice_server + door, c.OUT)
+    s.packets[clerk].piece = piece
+    free = whole_tick(s.free_at[t.slice_server + piece])
+    schedule(s, clerk, max(ready, free), t.slice_server + piece, c.OUT)
 
 
 @inlined
 def at_exit(t, s, clerk, now):
     """The first response leaves the slice as soon as the ports of all GPCs that read it have room."""
-    door = s.packets[clerk].piece
-    p = s.slice_head[door]
-    piece = s.packets[p].piece
+    piece = s.packets[clerk].piece
+    p = s.slice_head[piece]
     following = s.packets[p].next
-    s.slice_head[door] = following
+    s.slice_head[piece] = following
     s.slice_out[piece] += 1
     close_to_mergers(s, p)
     send_out(t, s, p, piece, now)
     if following < 0:
-        s.slice_tail[door] = -1
+        s.slice_tail[piece] = -1
         drop_packet(s, clerk)
     else:
-        free = whole_tick(s.free_at[t.exit_server + door])
-        schedule(s, clerk, max(free, s.packets[following].time), t.slice_server + door, c.OUT)
+        free = whole_tick(s.free_at[t.slice_server + piece])
+        schedule(s, clerk, max(free, s.packets[following].time), t.slice_server + piece, c.OUT)
         prefetch(s.packets, s.packets[following].next)

@@ -69,9 +69,8 @@ def at_slice(t, s, p, now):
     piece = packet.piece
     s.count[c.N_LRC, piece] += 1
     if packet.tile >= 0:  # note how long ports have held up the slice's exit so far
-        door = t.exit_of[piece]
-        opens = s.free_at[t.exit_server + door] - t.exit_service[packet.sectors]
-        s.passages[p, c.P_HELD] = s.count[c.N_HELD, door] - max(0, opens - (now << SUBTICK_BITS))
+        opens = s.free_at[t.slice_server + piece] - t.slice_service[packet.sectors]
+        s.passages[p, c.P_HELD] = s.count[c.N_HELD, piece] - max(0, opens - (now << SUBTICK_BITS))
     met = ALONE
     if t.lrc_enabled and s.records[packet.record, c.R_KIND] == LOAD:
         queue = piece * t.gpcs + t.gpc_of[packet.sm]
