@@ -71,14 +71,14 @@ STEPS: tuple[Step, ...] = (
     ),
     Scan(
         "window", "lines with which reads merge, and that wait before that ends, from readers a time apart",
-        (Values("lrc.answers", (60, 80, 100, 125, 150, 200, 300)), Values("lrc.entries", (48, 64, 96, 128, 192))),
+        (Values("lrc.answers", (60, 80, 100, 125, 150, 200)), Values("lrc.entries", (48, 64, 96, 128))),
         (Probe({"experiment": "readers", "place": ("gpc", "chip"), "cluster": 2,
                 "rows": 128, "lag": (0, 100, 200)}),),
         notes=("lrc.held is counted: the share that is looked up rises at a lag of 70 to 140 lines",),
     ),
     Scan(
         "chip", "responses that wait at a port before slices are held up, from loops on many SMs",
-        (Values("xbar.port_lines", (30, 60, 100, 150, 200, 300, 1200)),),
+        (Values("xbar.port_lines", (60, 100, 150, 200, 300, 600)),),
         (Probe({"experiment": "in_flight", "case.mode": "unicast_distinct", "case.rows": (128, 256),
                 "case.stages": 4}, 5),
          Probe({"experiment": "scaling", "case.mode": "unicast_distinct", "case.cluster": (8, 16),

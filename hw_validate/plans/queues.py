@@ -1,4 +1,4 @@
-"""Where lines wait under load, and until when a late read still joins one: latencies of few lines beside streams.
+"""Where lines wait under load, and until when a late read joins one: latencies of few lines beside streams.
 
 Queues. Hypothesis A: a GPC's port has a queue of some hundred lines, and behind it lines wait in front of the
 slices, where lines for other GPCs wait as well. B: all that a GPC has in flight waits in queues of its own. A
