@@ -35,6 +35,7 @@ PLANS = (
     "readers",
     "article_steps",
     "unseen",
+    "queues",
 )
 CASES = "cases"
 """What the plan of a point is called that is a case of its own."""

@@ -2,8 +2,9 @@
 
 Queues. Hypothesis A: a GPC's port has a queue of some hundred lines, and behind it lines wait in front of the
 slices, where lines for other GPCs wait as well. B: all that a GPC has in flight waits in queues of its own. A
-listener in another GPC of the side has an SM and a port of its own: what its lines take longer is what
-waits in front of the slices (`listen`).
+listener in another GPC has an SM and a port of its own: what its lines take longer is what waits in front of
+the slices. Its lines are a kilobyte apart, each in other slices, so how their waits are spread tells over how
+many slices the queue is (`listen`). Which GPCs share a side differs from part to part: each of them listens.
 
 Joining. Readers begin together and each asks for the same lines later than the one before. A read that joins
 an earlier one has its data with it, so the round takes no longer; one that is answered apart adds its lag
@@ -35,8 +36,10 @@ TRIPS = 16
 STREAMED = 12 << 20
 """Bytes that each SM of a stream reads, so that it outlasts the listeners."""
 REGION = 8
-IN_FLIGHT = ((64, 2), (64, 4), (128, 4), (128, 8), (192, 8))
-"""Rows and stages of streams: 16 to 192 KB."""
+IN_FLIGHT = ((128, 4), (128, 8), (192, 8))
+"""Rows and stages of streams: 64, 128 and 192 KB."""
+BLOCK, PAIR = 8, 2
+"""Lines of a kilobyte, which lies in two slices, and of the pairs that alternate between them."""
 SIZE = 16
 """CTAs of the cluster that fills GPC 1, which has as many SMs."""
 
@@ -47,12 +50,30 @@ def points() -> list[Point]:
 
 
 def _listen() -> Iterator[Point]:
-    for count, gpcs in enumerate(((1,), (1, 2), (1, 2, 3)), 1):
-        for place, gpc in (("same_side", 4), ("other_side", 5)):
-            for rows, stages in IN_FLIGHT:
-                work = Work((_stream(gpcs, rows, stages), _readers(1, 1, 0, (gpc,))))
-                tags = {"place": place, "streams": count, "rows": rows, "stages": stages}
-                yield named(work, "listen", tags, 3, experiment="listen")
+    for streams in ((1,), (1, 2), (1, 2, 3)):
+        for rows, stages in IN_FLIGHT:
+            for gpc in (gpc for gpc in range(8) if gpc not in streams):
+                for half in (0, PAIR):
+                    work = Work((_stream(streams, rows, stages), _listener(gpc, half)))
+                    tags = {"streams": len(streams), "rows": rows, "stages": stages, "gpc": gpc, "half": half}
+                    yield named(work, "listen", tags, 1, experiment="listen")
+
+
+def _listener(gpc: int, half: int) -> Flow:
+    """Read line after line, a kilobyte apart, in the first or second slice of each kilobyte."""
+    loops: tuple[Operation, ...] = ()
+    for first in (0, TRIPS):
+        row = Affine(base=first * BLOCK + half, loops={"trip": BLOCK})
+        body: tuple[Operation, ...] = (
+            ExpectTx("landed", LINE),
+            TmaLoad("few", (0, row), "lines", "landed"),
+            Wait("landed"),
+        )
+        loops += (For(TRIPS, (*body, Stamp("round")) if first else body, 1, "trip"),)
+    return make_work(
+        "listener", (Role("leader", loops),), (Buffer("lines", LINE),), (Barrier("landed", 1),),
+        (rows_of("few", "few", 2 * TRIPS * BLOCK, 1),), Launch((), 1, (1, 1, 1), SmSet(gpcs=(gpc,))),
+    ).flows[0]  # fmt: skip
 
 
 def _echo() -> Iterator[Point]:
