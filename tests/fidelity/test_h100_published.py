@@ -108,7 +108,7 @@ def test_a_copy_of_16_bytes_takes_the_published_time(
 @pytest.mark.parametrize(
     ("preset", "low", "high"),
     [
-        deviates("D29", "ports of smaller GPCs assumed as wide as on the H200", "pcie", 3942, 4472),
+        ("pcie", 3942, 4472),
         ("sxm", 4207, 4808),
     ],
 )

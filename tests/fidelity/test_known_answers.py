@@ -114,11 +114,12 @@ def test_an_l2_resident_stream_runs_at_the_measured_rate(run: Run, name: str) ->
     assert fmean(figures.rate for figures in per_sm) == pytest.approx(rate, rel=WITHIN)
 
 
-def test_private_streams_of_all_sms_run_at_the_measured_rate(run: Run) -> None:
+@pytest.mark.parametrize("rate", [deviates("D21", "slices wait for each other's ports", 37)])
+def test_private_streams_of_all_sms_run_at_the_measured_rate(run: Run, rate: float) -> None:
     """FACTS: 37 B/cycle each; DATASET: the same from tiles that no other SM reads (plan `streams`)."""
     place, total = private(132, 256)
     per_sm = run(ring_work(Ring(place, total, 256, 6, phases=((8, False),)))).per_sm
-    assert fmean(figures.rate for figures in per_sm) == pytest.approx(37, rel=WITHIN)
+    assert fmean(figures.rate for figures in per_sm) == pytest.approx(rate, rel=WITHIN)
 
 
 def test_a_stream_from_hbm_runs_at_4_6_terabytes_a_second(run: Run) -> None:
