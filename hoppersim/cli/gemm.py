@@ -82,7 +82,7 @@ def _setting(text: str) -> tuple[str, int]:
     if name not in VARIABLES:
         near = get_close_matches(name, VARIABLES, n=1, cutoff=0.0)
         raise InputError("--with", text, f"must be NAME=VALUE, the name one of {', '.join(VARIABLES)}", *near)
-    if not re.fullmatch(r"\d+", value) or not 1 <= int(value) <= LARGEST:
+    if not re.fullmatch(r"\d{1,18}", value) or not 1 <= int(value) <= LARGEST:
         raise InputError(name, value, f"must be a whole number from 1 to {LARGEST}", VARIABLES[name][0])
     return name, int(value)
 

@@ -66,7 +66,9 @@ def _filled(template: str, settings: list[str], flow: Path) -> str:
     elif settings:
         raise InputError("--with", settings[0], "has no meaning for this template", "--template gemm")
     text = files("hoppersim.cli").joinpath("templates", f"{template}.toml").read_text(encoding="utf-8")
-    return text.format(file=flow, name=json.dumps(flow.stem)[1:-1], **numbers)
+    if not flow.stem.isprintable():
+        raise InputError("name of the file", ascii(flow.stem), "must be printable", "flow.toml")
+    return text.format(file=flow, name=json.dumps(flow.stem, ensure_ascii=False)[1:-1], **numbers)
 
 
 def _check(text: str) -> None:

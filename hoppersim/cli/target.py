@@ -88,7 +88,7 @@ def parse_box(text: str) -> tuple[int, int]:
     InputError
         If the text is not two whole numbers with an ``x`` between them.
     """
-    match = re.fullmatch(r"\s*(\d+)\s*[xX]\s*(\d+)\s*", text)
+    match = re.fullmatch(r"\s*(\d{1,18})\s*[xX]\s*(\d{1,18})\s*", text)
     if match is None:
         raise InputError("--box", text, "must read ROWSxBYTES, the bytes being those of one row", BOX_HINT)
     return int(match[1]), int(match[2])

@@ -103,6 +103,9 @@ def _spread(field: str, spread: Range, *, whole: bool) -> list[Any]:
     if len(paces) > 1:
         raise InputError(field, ", ".join(paces), "has one pace: step, factor or count", paces[0])
     start, end = spread.start, spread.end
+    for name, value in (("from", start), ("to", end)):
+        if not math.isfinite(value):
+            raise InputError(f"{field}.{name}", value, "must be a finite number", 1)
     if end < start:
         raise InputError(f"{field}.to", end, "must not lie below from", start)
     if spread.count is not None:

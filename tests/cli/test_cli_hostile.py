@@ -113,3 +113,29 @@ def test_tiles_that_can_no_longer_be_written_are_named(
     code, _out, error = cli(*SMALL, "--tiles", str(tmp_path / "tiles.csv"))
     assert code == EXIT_INPUT
     assert error.startswith("error: --tiles = ")
+
+
+def test_a_name_of_any_printable_letters_makes_a_program(
+    cli: Command, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    code, _out, error = cli("new", "größe_😀.toml", "-t", "gemm")
+    assert (code, error) == (0, "")
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ["new", "a\nb.toml"],
+        ["new", "a.toml", "-t", "gemm", "--with", "m=" + "9" * 5000],
+        [*SMALL, "--box", "9" * 5000 + "x128"],
+    ],
+)
+def test_names_and_numbers_that_nobody_means_are_refused(
+    cli: Command, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, arguments: list[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    code, _out, error = cli(*arguments)
+    assert code == EXIT_INPUT
+    assert error.startswith("error: ")
+    assert not list(tmp_path.iterdir())

@@ -6,6 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from hoppersim.errors import InputError
 from hoppersim.machine.loading import load_machine
 from hoppersim.program.case_spec import Case
 from hoppersim.sweep.axes import factors, settings_of_points
@@ -43,6 +44,12 @@ def column(name, **fields):
 )
 def test_an_axis_lists_its_values(axis, values):
     assert column("stages", axes={"stages": axis}) == values
+
+
+@pytest.mark.parametrize("end", [float("inf"), float("nan")])
+def test_an_axis_without_an_end_is_refused(end):
+    with pytest.raises(InputError, match="finite"):
+        column(INTERVAL, axes={INTERVAL: {"from": 1, "to": end}})
 
 
 def test_a_range_of_fractions_has_no_rounding_of_sums():
