@@ -18,10 +18,12 @@ VARIABLES = {
     "cluster_rows": (2, "CTAs of a cluster that share a tile of B"),
     "cluster_columns": (2, "CTAs of a cluster that share a tile of A"),
     "stages": (4, "stages of the ring"),
-    "compute": (128, "SM cycles of the product of one stage"),
+    "compute": (512, "SM cycles of the product of one stage; as it is, what dense fp16 takes at its peak"),
 }
 """What can be set: the value that it has else, and what it is."""
 ELEMENT_BYTES = 2
+PRODUCTS_PER_CYCLE = 2048
+"""Multiplications of fp16 that the tensor cores of an SM do in a cycle: 989 TFLOPS of 132 SMs at 1.83 GHz."""
 LARGEST, MOST_CTAS = 2**20, 16
 
 
@@ -43,7 +45,10 @@ def gemm_numbers(settings: Sequence[str]) -> dict[str, object]:
     InputError
         If a variable does not exist, is no whole number from 1 on, or does not divide what it has to.
     """
-    v = {name: value for name, (value, _) in VARIABLES.items()} | dict(map(_setting, settings))
+    given = dict(map(_setting, settings))
+    v = {name: value for name, (value, _) in VARIABLES.items()} | given
+    if "compute" not in given:
+        v["compute"] = -(-v["tile_m"] * v["tile_n"] * v["tile_k"] // PRODUCTS_PER_CYCLE)
     _check(v)
     rows, columns = v["cluster_rows"], v["cluster_columns"]
     ranks = [(rank // columns, rank % columns) for rank in range(rows * columns)]

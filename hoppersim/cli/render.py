@@ -62,6 +62,7 @@ def print_runs(
     verdict: Verdict | None,
 ) -> None:
     """Print what ran, the figures side by side, what would change them, findings, and the verdict."""
+    from hoppersim.cli.waves import in_waves, wave_lines, whole_time
     from hoppersim.result.explain import SLOWER
     from hoppersim.result.limiter_text import relaxations
 
@@ -79,8 +80,10 @@ def print_runs(
             lines.append(f"{name} hangs after {result.cycles:,.0f} cycles.")
         if result.what_if is not None and result.what_if.note:
             lines.append(f"{name}: what would change it was not tried: {result.what_if.note}.")
-    lines += limit_lines(results, names)
-    lines += verdict_lines(verdict) if verdict is not None else []
+    lines += [*wave_lines(results, names), *limit_lines(results, names)]
+    if verdict is not None:
+        waves = any(map(in_waves, results))
+        lines += [whole_time(results, names)] if waves else verdict_lines(verdict)
     for line in (*lines, *silicon_lines(results, names), provisional_note(results[0].provisional)):
         if line:
             screen.print(line, markup=False)

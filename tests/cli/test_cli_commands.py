@@ -76,10 +76,25 @@ def test_new_flow_is_legal_and_runs(cli) -> None:
 
 
 def test_a_new_gemm_is_that_of_the_builder_and_runs(cli) -> None:
-    assert cli("new", "gemm.toml", "--template", "gemm").code == 0
+    assert cli("new", "gemm.toml", "--template", "gemm", "--with", "compute=128").code == 0
     assert work_hash(load_work("gemm.toml")) == work_hash(gemm_2x2())
     assert cli("check", "gemm.toml").out == "gemm.toml: no rule broken\n"
     assert cli("run", "gemm.toml", "--preset", "tiny", "--grid", "4").code == 0
+
+
+def test_a_gemm_computes_as_long_as_its_tile_takes_the_tensor_cores(cli) -> None:
+    assert cli("new", "gemm.toml", "-t", "gemm", "--with", "tile_m=256", "--with", "stages=3").code == 0
+    named = tomllib.loads(Path("gemm.toml").read_text(encoding="utf-8"))["about"]
+    assert named["compute"] == 2 * 256 * 128 * 64 // 4096
+
+
+def test_a_run_in_waves_says_so_and_gives_no_verdict_by_the_time_of_one_cta(cli) -> None:
+    arguments = ["run", "unicast_distinct", "-c", "1", "-n", "4", "--preset", "tiny", "--against", "unicast"]
+    out = " ".join(cli(*arguments, "--grid", "32").out.split())
+    assert "not all of its CTAs fit at once" in out
+    assert "By the whole time, " in out
+    assert "Verdict:" not in out
+    assert "By the whole time" not in cli(*arguments).out
 
 
 @pytest.mark.parametrize(
