@@ -20,9 +20,9 @@ def in_waves(result: Result) -> bool:
 def wave_lines(results: Sequence[Result], names: Sequence[str]) -> list[str]:
     """Say for each run in waves how long the whole takes, and what the time above is of."""
     return [
-        f"{name}: not all of its CTAs fit at once. The whole takes {result.window_cycles:,.0f} cycles from "
-        "the first start to the last end. The time above is that of the longest CTA, and the rates, the bytes of "
-        "all CTAs in that time, are too high."
+        f"{name}: not all of its CTAs fit at once. The whole takes {result.window_cycles:,.0f} cycles "
+        "from the first start to the last end. The time above is that of the longest CTA, and the rates, "
+        "the bytes of all CTAs in that time, are too high."
         for name, result in zip(names, results, strict=True)
         if in_waves(result)
     ]

@@ -106,11 +106,7 @@ def finding(rows: list[Row]) -> list[str]:
 
 
 def _memory_finding(name: str, known: dict[tuple[str, int], Row]) -> list[str]:
-    gains = {
-        cluster: known["unicast_distinct", cluster]["cycles"] / row["cycles"]
-        for (mode, cluster), row in known.items()
-        if mode == "multicast" and cluster > 1 and ("unicast_distinct", cluster) in known
-    }
+    gains = _gains(known, "cycles")
     if not gains:
         return []
     best = max(gains, key=gains.__getitem__)
@@ -122,7 +118,7 @@ def _memory_finding(name: str, known: dict[tuple[str, int], Row]) -> list[str]:
         f"{rates[0]} against {rates[1]} B/cycle per used SM; it is limited by {_limit(multicast)}, "
         f"distinct tiles by {_limit(distinct)}."
     )
-    lines = [text]
+    lines = [text, *_measured_gain(name, _gains(known, "silicon_cycles"), best)]
     shared = known.get(("unicast", best))
     if shared is not None:
         slower = shared["cycles"] / multicast["cycles"]
@@ -141,6 +137,27 @@ def _memory_finding(name: str, known: dict[tuple[str, int], Row]) -> list[str]:
     where = "; ".join(f"{way}, in clusters of {' and '.join(listed)}" for way, listed in sizes.items())
     rate = top["chip_bytes_per_cycle"]
     return [*lines, f"{name}: the chip as a whole receives most, {rate:,.0f} B/cycle, by {where}."]
+
+
+def _gains(known: dict[tuple[str, int], Row], time: str) -> dict[int, float]:
+    """Give what multicast gains over distinct tiles by cluster size, where both times are known."""
+    pairs = {
+        cluster: (known["unicast_distinct", cluster].get(time), row.get(time))
+        for (mode, cluster), row in known.items()
+        if mode == "multicast" and cluster > 1 and ("unicast_distinct", cluster) in known
+    }
+    return {cluster: old / new for cluster, (old, new) in pairs.items() if old and new}
+
+
+def _measured_gain(name: str, gains: dict[int, float], simulated: int) -> list[str]:
+    """Say in which clusters multicast gains most on silicon, and what it gains in those of the simulation."""
+    if not gains:
+        return []
+    best = max(gains, key=gains.__getitem__)
+    other = simulated in gains and simulated != best
+    beside = f", and {gains[simulated]:.2f}x in clusters of {simulated}" if other else ""
+    most = f"{gains[best]:.2f}x at most, in clusters of {best}"
+    return [f"{name}: measured on an H200, multicast gains {most}{beside}."]
 
 
 def _limit(row: Row) -> str:

@@ -57,6 +57,16 @@ def test_the_best_cluster_is_the_one_with_the_largest_gain() -> None:
     assert "in clusters of 4" in _sentence(rows + better_at_four, "gains most")
 
 
+def test_what_silicon_gains_most_is_told_beside_what_the_simulation_does() -> None:
+    rows = [_row("unicast_distinct", size, 200.0, silicon_cycles=200.0) for size in (2, 4)]
+    rows += [
+        _row("multicast", 2, 150.0, silicon_cycles=80.0),
+        _row("multicast", 4, 100.0, silicon_cycles=100.0),
+    ]
+    told = _sentence(rows, "measured on an H200")
+    assert "2.50x at most, in clusters of 2, and 2.00x in clusters of 4" in told
+
+
 def test_stranded_sms_are_told_and_nothing_is_said_without_any() -> None:
     rows = [_row("multicast", 1, 100.0), _row("multicast", 16, 100.0, sms_used=80)]
     assert stranded(rows) == {1: 0, 16: 20}
