@@ -142,7 +142,7 @@ def _memory_finding(name: str, known: dict[tuple[str, int], Row]) -> list[str]:
 def _gains(known: dict[tuple[str, int], Row], time: str) -> dict[int, float]:
     """Give what multicast gains over distinct tiles by cluster size, where both times are known."""
     pairs = {
-        cluster: (known["unicast_distinct", cluster].get(time), row.get(time))
+        cluster: (known["unicast_distinct", cluster][time], row[time])
         for (mode, cluster), row in known.items()
         if mode == "multicast" and cluster > 1 and ("unicast_distinct", cluster) in known
     }

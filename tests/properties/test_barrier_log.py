@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import random
+from contextlib import suppress
 
 import pytest
 
 from hoppersim.blocks.mbarrier import Mbarrier, MbarrierFault
 from hoppersim.engine.barriers import LoggedBarrier
+from tests.oracles import one_by_one
 
 Operation = tuple[int, int, int]
 
@@ -37,15 +39,8 @@ def _oracle(operations: list[Operation], count: int) -> list[int]:
 
     for tick, arrivals, data in sorted(operations, key=lambda item: (item[0], rank(item), item[1], item[2])):
         before = state.phase
-        try:
-            if data < 0:
-                state.expect_tx(-data)
-            if arrivals:
-                state.arrive(arrivals)
-            if data > 0:
-                state.complete_tx(data)
-        except MbarrierFault:
-            pass
+        with suppress(MbarrierFault):
+            one_by_one(state, arrivals, data)
         if state.phase != before:
             flips.append(tick)
     return flips

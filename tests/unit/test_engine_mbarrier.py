@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from hoppersim.blocks.mbarrier import MAX_COUNT, MAX_TX, Mbarrier, MbarrierFault
+from tests.oracles import one_by_one
 
 
 def test_a_phase_completes_when_arrivals_and_bytes_are_both_zero() -> None:
@@ -68,18 +69,6 @@ def test_a_transaction_count_outside_the_range_is_a_fault(sign: int) -> None:
     barrier = Mbarrier(1)
     with pytest.raises(MbarrierFault, match="transaction count"):
         barrier.complete_tx(sign * (MAX_TX + 1))
-
-
-def one_by_one(barrier: Mbarrier, arrivals: int, data: int) -> bool:
-    """Announce, arrive and take bytes in with an operation each."""
-    phase = barrier.phase
-    if data < 0:
-        barrier.expect_tx(-data)
-    if arrivals:
-        barrier.arrive(arrivals)
-    if data > 0:
-        barrier.complete_tx(data)
-    return barrier.phase != phase
 
 
 @pytest.mark.parametrize("arrivals", [0, 1, 2, 3])
