@@ -3,14 +3,14 @@
 Models: pages of 4 KB alternate between the two partitions by an exclusive-or of page-number bits (published
 for one H100 PCIe part, the best public figure). Inside a partition a kilobyte lies in two slices, whose pairs
 of lines alternate (latencies of 256 neighbouring lines from every SM, docs/probe.md). The first halves of
-eight kilobytes, a turn, lie in eight slices in a row, and so do the second halves, in other steps. Four turns
-begin `TURN` places apart, the next 32 KB `STRETCH` places later, and after as many of these as there are
-slices, which have had the same by then, anew at a random one. The strides were chosen so that the fullest
-slice holds what the hardware counter of it says: two, two, two and three halves of four lines of one tile of
-8, 12, 24 and 32 KB; of tiles of 4, 32 and 128 KB by 66 clusters 1.78, 1.25 and 1.05 times the mean; of four
-megabytes swept by all 1.01 times. A page of 4 KB lies in
-one channel, drawn by a hash: so few bytes in flight leave channels idle, as measured, where lines spread one
-by one would not.
+eight kilobytes, a turn, lie in eight slices in a row; the second halves begin `OTHER` places behind them, in
+steps of `STEP`. Four turns begin `TURN` places apart, the next 32 KB `STRETCH` places later, and after as many
+of these as there are slices, which have had the same by then, anew at a random one. The strides were chosen
+for 47 slices a side so that the fullest one holds what the hardware counter of it and loops of one tile say:
+one, two, two, two and three halves of four lines of one tile of 4, 8, 12, 24 and 32 KB; of tiles of 4, 16, 32
+and 128 KB by 66 clusters 1.78, 1.42, 1.25 and 1.05 times the mean; of four megabytes swept by all 1.01 times.
+A page of 4 KB lies in one channel, drawn by a hash: so few bytes in flight leave channels idle, as measured,
+where lines spread one by one would not.
 
 Leaves out: the real hash inside a partition, which nothing public gives; physical page scattering.
 """
@@ -22,9 +22,7 @@ from numba.extending import register_jitable
 LINES_PER_PAGE_BITS = 5
 LINES_PER_BLOCK_BITS = 3
 BLOCKS_PER_TURN, TURNS_PER_STRETCH = 8, 4
-TURN, OTHER_TURN = 19, 31
-STRETCH, OTHER_STRETCH = 35, 13
-STEP, OTHER_STEP = 17, 13
+TURN, STRETCH, OTHER, STEP = 35, 32, 29, 11
 PLACE_BITS = 8
 _MIX_1 = 0x2C1B3C6D
 _MIX_2 = 0x297A2D39
@@ -54,13 +52,12 @@ def home_partition(line: int, partitions: int) -> int:
 def slice_in_partition(line: int, slices: int) -> int:
     """Slice of a partition that holds the line, as home or as a local copy."""
     block, half = line >> LINES_PER_BLOCK_BITS, line >> 1 & 1
-    turn = block // BLOCKS_PER_TURN
+    turn, place = block // BLOCKS_PER_TURN, block % BLOCKS_PER_TURN
     stretch = turn // TURNS_PER_STRETCH
-    place = block % BLOCKS_PER_TURN + turn % TURNS_PER_STRETCH * (OTHER_TURN if half else TURN)
-    place += stretch % slices * (OTHER_STRETCH if half else STRETCH)
-    place += mix(2 * (stretch // slices) + half) >> PLACE_BITS
     if half:
-        place *= STEP if slices % STEP else OTHER_STEP
+        place = OTHER + place * STEP
+    place += turn % TURNS_PER_STRETCH * TURN + stretch % slices * STRETCH
+    place += mix(2 * (stretch // slices)) >> PLACE_BITS
     return place % slices
 
 

@@ -9,16 +9,21 @@ from hoppersim.engine.compiled.inlined import inlined
 
 
 @inlined
-def find_entry(t, s, queue, line, sectors):
-    """Find the latest entry of a line for a GPC at a slice."""
-    entry = s.lrc_chain[chain_slot(line)]
+def find_entry(t, s, queue, line, sectors, sm, piece, now):
+    """Find the entry of a line for a GPC at a slice that a read joins: one whose response it may share first."""
+    at = s.lrc_chain[chain_slot(line)]
     first = queue * t.lrc_held
-    while entry >= 0:
-        kept = s.entries[entry]
-        if kept.line == line and first <= entry < first + t.lrc_held and kept.sectors == sectors:
-            return entry
-        entry = kept.chain
-    return entry
+    found = -1
+    while at >= 0:
+        kept = s.entries[at]
+        if kept.line == line and first <= at < first + t.lrc_held and kept.sectors == sectors:
+            met = meet(t, s, at, sm, piece, now)
+            if met == MERGES:
+                return at
+            if met == SHARES and found < 0:
+                found = at
+        at = kept.chain
+    return found
 
 
 @inlined
@@ -27,8 +32,6 @@ def open_entry(t, s, p, queue, earlier):
 
     An earlier entry of the line, or -1, is not met any more.
     """
-    if earlier >= 0:
-        unlink_entry(s, earlier)
     entry = queue * t.lrc_held + s.lrc_oldest[queue]
     s.lrc_oldest[queue] = (s.lrc_oldest[queue] + 1) % t.lrc_held
     if s.entries[entry].readers:

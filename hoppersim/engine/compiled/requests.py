@@ -74,7 +74,7 @@ def at_slice(t, s, p, now):
     met = ALONE
     if t.lrc_enabled and s.records[packet.record, c.R_KIND] == LOAD:
         queue = piece * t.gpcs + t.gpc_of[packet.sm]
-        entry = find_entry(t, s, queue, packet.line, packet.sectors)
+        entry = find_entry(t, s, queue, packet.line, packet.sectors, packet.sm, piece, now)
         if entry >= 0:
             met = meet(t, s, entry, packet.sm, piece, now)
         if met == ALONE:
