@@ -1,13 +1,14 @@
 """The L2 request coalescer in front of a slice.
 
 Models: reads of one line by SMs of one GPC meet in front of the slice. For each GPC the slice keeps the
-latest `held` lines that were asked for. A read of the same sectors of one of them shares its look-up. If that
-line also still waits for its look-up, or its data are on their way, the read merges with it: one response
-passes the port of the GPC once, and is handed to the readers behind it. Else it is sent by itself, and so is
-a second read by the same SM. Of the responses that wait at a slice, the first `answers` are looked up; of
-those behind them, a read can merge with one no more than `entries` before it. `max_merged` reads share a
-look-up; the next one begins anew. A TMA multicast is merged by program: one request, one response, a copy for
-each receiver; it joins nothing.
+latest `held` lines that were asked for; a read meets the latest of them with the same sectors that has room
+for it. If the response of that line still waits for its look-up, or its data are on their way, the read
+merges with it: one response passes the port of the GPC once, and is handed to the readers behind it. Else it shares
+the look-up, once, but is sent by itself, and so is a second read by an SM that read the line alone. Of the
+responses that wait at a slice, the first `answers` are looked up; with one behind them a read merges as long
+as its GPC has asked for fewer than `entries` lines since. `max_merged` reads share a look-up; the next one
+begins anew. A TMA multicast is merged by program: one request, one response, a copy for each receiver; it
+joins nothing.
 
 Leaves out: what a line that is held costs. Counters: lrc.requests, lrc.sectors_out, lrc.sectors_merged.
 """
@@ -21,16 +22,16 @@ ALONE, SHARES, MERGES = range(3)
 
 
 @register_jitable
-def still_merges(waiting: int, between: int, entries: int, answers: int) -> bool:
+def still_merges(before: int, since: int, entries: int, answers: int) -> bool:
     """Say whether a read may share the response of an earlier one that waits at the slice with its data.
 
     Parameters
     ----------
-    waiting
-        Responses that wait at the slice.
-    between
-        How many places behind the earlier one the read would wait.
+    before
+        Responses that wait at the slice before it.
+    since
+        Lines that its GPC has asked for since.
     entries, answers
-        Lines that the coalescer sees before their look-up, and that wait after it.
+        Lines of a GPC that the coalescer sees before their look-up, and responses that wait after it.
     """
-    return between <= entries and waiting - between >= answers
+    return before >= answers and since < entries

@@ -205,12 +205,12 @@ class ReferenceFabric(Memory):
         self._note_held(line, now)
         met = ALONE
         if t.lrc_enabled and line.box.transfer.kind == LOAD:
-            kept = self._kept_lines(line)
-            entry = kept.find(line)
-            met = ALONE if entry is None else self._meet(entry, line.sm, now)
-            if entry is None or met == ALONE:
-                line.entry = kept.open(line)
-            elif entry.take(line, met):
+            met, entry = self._find_entry(line, now)
+            if entry is None:
+                line.entry = self._kept_lines(line).open(line)
+            else:
+                entry.take(line, met)
+            if met == MERGES:
                 self._add("lrc.sectors_merged", line.piece, line.sectors)
                 return
         self._add("lrc.sectors_out", line.piece, line.sectors)
@@ -223,19 +223,31 @@ class ReferenceFabric(Memory):
             self._kept[place] = KeptLines(self.tables.lrc_held)
         return self._kept[place]
 
-    def _meet(self, entry: Entry, sm: int, now: int) -> int:
+    def _find_entry(self, line: Line, now: int) -> tuple[int, Entry | None]:
+        """Find the latest entry that a read merges with, or else shares, and say how they meet."""
+        kept = self._kept_lines(line)
+        shares = None
+        for entry in kept.of_line(line):
+            met = self._meet(entry, line.sm, kept.since(entry), now)
+            if met == MERGES:
+                return MERGES, entry
+            if met == SHARES:
+                shares = shares or entry
+        return (SHARES if shares else ALONE), shares
+
+    def _meet(self, entry: Entry, sm: int, since: int, now: int) -> int:
         """Say how a read by an SM meets an entry of its GPC."""
         t, leader = self.tables, entry.leader
         if entry.readers >= t.lrc_max_merged:
             return ALONE
-        if leader is not None and sm not in (leader.sm, *(reader.sm for reader in leader.merged)):
-            behind = self._turns[leader.piece]
-            waiting = behind - self._gone[leader.piece]
+        again = sm in entry.seen
+        if leader is not None and not again:
+            before = leader.turn - self._gone[leader.piece]
             if leader.turn < 0 or leader.ready > now:
                 return MERGES
-            if still_merges(waiting, behind - leader.turn, t.lrc_entries, t.lrc_answers):
+            if still_merges(before, since, t.lrc_entries, t.lrc_answers):
                 return MERGES
-        return ALONE if entry.shared else SHARES
+        return ALONE if entry.shared or (again and entry.readers > 1) else SHARES
 
     def _look_up(self, line: Line, now: int, counted: int) -> None:
         t = self.tables

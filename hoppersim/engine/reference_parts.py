@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -62,20 +62,22 @@ class Line:
 class Entry:
     """A line that a coalescer keeps for a GPC, and its response as long as that has not left."""
 
-    def __init__(self, leader: Line) -> None:
+    def __init__(self, leader: Line, number: int) -> None:
         self.leader: Line | None = leader
+        self.number = number
         self.key = leader.number, leader.sectors
         self.readers = 1
+        self.seen = {leader.sm}
         self.shared = False
 
-    def take(self, line: Line, met: int) -> bool:
-        """Let a read share the look-up, or, as is then said, join the response."""
+    def take(self, line: Line, met: int) -> None:
+        """Let a read join the response, or share the look-up."""
         self.readers += 1
+        self.seen.add(line.sm)
         if met == MERGES and self.leader is not None:
             self.leader.merged.append(line)
-            return True
-        self.shared, self.leader, line.entry = True, line, self
-        return False
+        else:
+            self.shared, self.leader, line.entry = True, line, self
 
 
 class KeptLines:
@@ -84,22 +86,27 @@ class KeptLines:
     def __init__(self, most: int) -> None:
         self._most = most
         self._order: deque[Entry] = deque()
-        self._latest: dict[tuple[int, int], Entry] = {}
+        self._of_line: dict[tuple[int, int], deque[Entry]] = {}
+        self.opened = 0
 
-    def find(self, line: Line) -> Entry | None:
-        """Find the latest entry of a line and its sectors."""
-        return self._latest.get((line.number, line.sectors))
+    def of_line(self, line: Line) -> Iterable[Entry]:
+        """List the entries of a line and its sectors, the latest first."""
+        return reversed(self._of_line.get((line.number, line.sectors), deque()))
 
     def open(self, line: Line) -> Entry:
         """Keep a line, in place of the oldest."""
         if len(self._order) == self._most:
             oldest = self._order.popleft()
-            if self._latest[oldest.key] is oldest:
-                del self._latest[oldest.key]
-        entry = Entry(line)
+            self._of_line[oldest.key].popleft()
+        entry = Entry(line, self.opened)
+        self.opened += 1
         self._order.append(entry)
-        self._latest[entry.key] = entry
+        self._of_line.setdefault(entry.key, deque()).append(entry)
         return entry
+
+    def since(self, entry: Entry) -> int:
+        """Count the lines that were asked for since an entry."""
+        return self.opened - 1 - entry.number
 
 
 def make_box(transfer: Transfer) -> Box:

@@ -36,6 +36,7 @@ class Tables(NamedTuple):
     channels: int
     cpcs: int
     gpc_of: Ints
+    bit_of: Ints  # of an SM among those of its GPC
     cpc_of: Ints
     tpc_of: Ints
     partition_of_gpc: Ints
@@ -106,6 +107,12 @@ def _service(bytes_per_cycle: float) -> Ints:
 
 def _subticks(cycles: float) -> int:
     return max(1, round(cycles * TICKS_PER_CYCLE * SUBTICKS))
+
+
+def _bits(gpc_of: Ints) -> Ints:
+    """Give each SM a bit of its own among the SMs of its GPC."""
+    places = [int(np.sum(gpc_of[:sm] == gpc_of[sm])) for sm in range(len(gpc_of))]
+    return np.left_shift(1, np.array(places, dtype=np.int64))
 
 
 def _latency_tables(machine: Machine) -> tuple[ShortInts, ShortInts]:
@@ -198,7 +205,8 @@ def make_tables(machine: Machine, granular: bool = False, kinds: frozenset[int] 
     return Tables(
         sms=sms, gpcs=gpcs, slices=spec.l2.slices, partitions=spec.l2.partitions,
         slices_per_partition=spec.l2.slices // spec.l2.partitions, channels=spec.hbm.channels,
-        cpcs=cpcs, gpc_of=gpc_of, cpc_of=cpc_of, tpc_of=np.array(machine.tpc_of, dtype=np.int64),
+        cpcs=cpcs, gpc_of=gpc_of, bit_of=_bits(gpc_of), cpc_of=cpc_of,
+        tpc_of=np.array(machine.tpc_of, dtype=np.int64),
         partition_of_gpc=np.array(machine.partition_of_gpc, dtype=np.int64),
         slice_server=first[0], fabric_server=first[1], hbm_server=first[2], gpc_server=first[3],
         sm_server=first[4], copy_server=first[5], peer_server=first[6],

@@ -71,9 +71,11 @@ STEPS: tuple[Step, ...] = (
     ),
     Scan(
         "window", "lines with which reads merge, and that wait before that ends, from readers a time apart",
-        (Values("lrc.answers", (60, 80, 100, 125, 150, 200)), Values("lrc.entries", (48, 64, 96, 128))),
+        (Values("lrc.answers", (30, 45, 60, 80, 100, 150)), Values("lrc.entries", (12, 16, 24, 32, 48))),
         (Probe({"experiment": "readers", "place": ("gpc", "chip"), "cluster": 2,
-                "rows": 128, "lag": (0, 100, 200)}),),
+                "rows": 128, "lag": (0, 100, 200)}),
+         Probe({"experiment": ("dataset", "race"), "case.mode": "unicast", "case.pattern": ("one", "hot"),
+                "case.cluster": (4, 8), "case.rows": (64, 192), "case.stages": 4}, 6)),
         notes=("lrc.held is counted: the share that is looked up rises at a lag of 70 to 140 lines",),
     ),
     Scan(

@@ -9,29 +9,26 @@ from hoppersim.engine.compiled.inlined import inlined
 
 
 @inlined
-def find_entry(t, s, queue, line, sectors, sm, piece, now):
-    """Find the entry of a line for a GPC at a slice that a read joins: one whose response it may share first."""
-    at = s.lrc_chain[chain_slot(line)]
-    first = queue * t.lrc_held
-    found = -1
+def find_entry(t, s, p, queue, piece, now):
+    """Find the latest entry that a packet's read merges with, or else shares; give it and how they meet."""
+    packet = s.packets[p]
+    first, found = queue * t.lrc_held, -1
+    at = s.lrc_chain[chain_slot(packet.line)]
     while at >= 0:
         kept = s.entries[at]
-        if kept.line == line and first <= at < first + t.lrc_held and kept.sectors == sectors:
-            met = meet(t, s, at, sm, piece, now)
+        if kept.line == packet.line and kept.sectors == packet.sectors and first <= at < first + t.lrc_held:
+            met = meet(t, s, at, packet.sm, piece, now)
             if met == MERGES:
-                return at
+                return at, MERGES
             if met == SHARES and found < 0:
                 found = at
         at = kept.chain
-    return found
+    return found, SHARES if found >= 0 else ALONE
 
 
 @inlined
-def open_entry(t, s, p, queue, earlier):
-    """Keep a line in place of the oldest; the packet is the one whose response others may join.
-
-    An earlier entry of the line, or -1, is not met any more.
-    """
+def open_entry(t, s, p, queue):
+    """Keep a line in place of the oldest; the packet is the one whose response others may join."""
     entry = queue * t.lrc_held + s.lrc_oldest[queue]
     s.lrc_oldest[queue] = (s.lrc_oldest[queue] + 1) % t.lrc_held
     if s.entries[entry].readers:
@@ -40,33 +37,40 @@ def open_entry(t, s, p, queue, earlier):
     kept.line = s.packets[p].line
     kept.sectors = s.packets[p].sectors
     kept.readers = 1
+    kept.seen = t.bit_of[s.packets[p].sm]
     kept.shared = 0
     kept.leader = p
-    kept.sm = s.packets[p].sm
     kept.chain = s.lrc_chain[slot]
     s.lrc_chain[slot] = entry
     s.packets[p].entry = entry
 
 
 @inlined
-def share_entry(s, p, entry):
+def share_entry(t, s, p, entry):
     """Look nothing up for a packet, but send its response, which others may now join."""
     kept = s.entries[entry]
-    kept.readers += 1
+    count_reader(t, s, p, entry)
     kept.shared = 1
     kept.leader = p
-    kept.sm = s.packets[p].sm
     s.packets[p].entry = entry
 
 
 @inlined
-def join(s, p, entry, piece):
+def join(t, s, p, entry, piece):
     """Let a packet's SM take part in the response of the entry."""
+    leader = s.packets[s.entries[entry].leader]
+    count_reader(t, s, p, entry)
+    s.packets[p].merged = leader.merged
+    leader.merged = p
+    s.count[c.N_LRC_MERGED, piece] += s.packets[p].sectors
+
+
+@inlined
+def count_reader(t, s, p, entry):
+    """Note that an entry serves one more read."""
     kept = s.entries[entry]
     kept.readers += 1
-    s.packets[p].merged = s.packets[kept.leader].merged
-    s.packets[kept.leader].merged = p
-    s.count[c.N_LRC_MERGED, piece] += s.packets[p].sectors
+    kept.seen = kept.seen | t.bit_of[s.packets[p].sm]
 
 
 @inlined
@@ -95,22 +99,19 @@ def meet(t, s, entry, sm, piece, now):
     kept = s.entries[entry]
     if kept.readers >= t.lrc_max_merged:
         return ALONE
+    again = kept.seen & t.bit_of[sm]
     leader = s.packets[kept.leader]
-    if kept.sm != sm and leader.entry == entry and not reads_already(s, kept.leader, sm):
-        behind = s.slice_in[piece]
+    if not again and leader.entry == entry:
         if leader.turn < 0 or leader.time > now:
             return MERGES
-        if still_merges(behind - s.slice_out[piece], behind - leader.turn, t.lrc_entries, t.lrc_answers):
+        before = leader.turn - s.slice_out[piece]
+        if still_merges(before, lines_since(t, s, entry), t.lrc_entries, t.lrc_answers):
             return MERGES
-    return ALONE if kept.shared else SHARES
+    return ALONE if kept.shared or (again and kept.readers > 1) else SHARES
 
 
 @inlined
-def reads_already(s, leader, sm):
-    """Say whether an SM is among those that a response goes to."""
-    at = leader
-    while at >= 0:
-        if s.packets[at].sm == sm:
-            return True
-        at = s.packets[at].merged
-    return False
+def lines_since(t, s, entry):
+    """Count the lines that a GPC has asked for at a slice since an entry."""
+    queue, place = entry // t.lrc_held, entry % t.lrc_held
+    return (s.lrc_oldest[queue] - 1 - place) % t.lrc_held

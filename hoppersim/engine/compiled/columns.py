@@ -44,7 +44,7 @@ assert PACKET.itemsize == 64
 
 ENTRY = np.dtype(
     [("line", "i4"), ("chain", "i4"), ("leader", "i4"),
-     ("readers", "i2"), ("sm", "u2"), ("shared", "i2"), ("sectors", "i2")],
+     ("readers", "i2"), ("shared", "i1"), ("sectors", "i1"), ("seen", "i8")],
     align=True,
 )  # fmt: skip
 """A line that a coalescer keeps for a GPC.

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from hoppersim.blocks.addresses import slice_in_partition
 from hoppersim.blocks.l2 import look_up, other_of_pair
-from hoppersim.blocks.lrc import ALONE, SHARES
+from hoppersim.blocks.lrc import ALONE, MERGES, SHARES
 from hoppersim.engine.compiled import columns as c
 from hoppersim.engine.compiled.calendar import (
     next_record,
@@ -14,7 +14,7 @@ from hoppersim.engine.compiled.calendar import (
     walk,
     whole_tick,
 )
-from hoppersim.engine.compiled.coalescer import find_entry, join, meet, open_entry, share_entry
+from hoppersim.engine.compiled.coalescer import find_entry, join, open_entry, share_entry
 from hoppersim.engine.compiled.exits import respond
 from hoppersim.engine.compiled.inlined import inlined
 from hoppersim.engine.compiled.misses import fetch
@@ -74,16 +74,14 @@ def at_slice(t, s, p, now):
     met = ALONE
     if t.lrc_enabled and s.records[packet.record, c.R_KIND] == LOAD:
         queue = piece * t.gpcs + t.gpc_of[packet.sm]
-        entry = find_entry(t, s, queue, packet.line, packet.sectors, packet.sm, piece, now)
-        if entry >= 0:
-            met = meet(t, s, entry, packet.sm, piece, now)
-        if met == ALONE:
-            open_entry(t, s, p, queue, entry)
-        elif met == SHARES:
-            share_entry(s, p, entry)
-        else:
-            join(s, p, entry, piece)
+        entry, met = find_entry(t, s, p, queue, piece, now)
+        if met == MERGES:
+            join(t, s, p, entry, piece)
             return
+        if met == SHARES:
+            share_entry(t, s, p, entry)
+        else:
+            open_entry(t, s, p, queue)
     s.count[c.N_LRC_OUT, piece] += packet.sectors
     look_up_line(t, s, p, piece, now, 0 if met == SHARES else packet.sectors)
 
