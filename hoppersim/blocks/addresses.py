@@ -1,16 +1,16 @@
 """Where a line lives: its home partition, its slice and its DRAM channel.
 
 Models: pages of 4 KB alternate between the two partitions by an exclusive-or of page-number bits (published
-for one H100 PCIe part, the best public figure). Inside a partition a kilobyte lies in two slices, whose pairs
-of lines alternate (latencies of 256 neighbouring lines from every SM, docs/probe.md). The first halves of
-eight kilobytes, a turn, lie in eight slices in a row; the second halves begin `OTHER` places behind them, in
-steps of `STEP`. Four turns begin `TURN` places apart, the next 32 KB `STRETCH` places later, and after as
-many of these as there are slices, which have had the same by then, anew at a random one. The strides were
-chosen for 47 slices a side so that the fullest one holds what the hardware counter of it and loops of one tile say:
-one, two, two, two and three halves of four lines of one tile of 4, 8, 12, 24 and 32 KB; of tiles of 4, 16, 32
-and 128 KB by 66 clusters 1.78, 1.42, 1.25 and 1.05 times the mean; of four megabytes swept by all 1.01 times.
-A page of 4 KB lies in one channel, drawn by a hash: so few bytes in flight leave channels idle, as measured,
-where lines spread one by one would not.
+for one H100 PCIe part, the best public figure). Inside a partition a kilobyte lies in two slices, whose
+pairs of lines alternate (latencies of 256 neighbouring lines from every SM, docs/probe.md). The first
+halves of eight kilobytes, a turn, lie in eight slices in a row; the second halves begin `OTHER` places
+behind them, in steps of `STEP`. Four turns begin `TURN` places apart, the next 32 KB `STRETCH` places
+later, and after as many of these as there are slices, which have had the same by then, anew at a random
+one. The strides were chosen for 47 slices a side so that the fullest one holds what the hardware counter of
+it and loops of one tile say: one, two, two, two and three halves of four lines of one tile of 4, 8, 12, 24
+and 32 KB; of tiles of 4, 16, 32 and 128 KB by 66 clusters 1.78, 1.42, 1.25 and 1.05 times the mean; of four
+megabytes swept by all 1.01 times. A page of 4 KB lies in one channel, drawn by a hash: so few bytes in
+flight leave channels idle, as measured, where lines spread one by one would not.
 
 Leaves out: the real hash inside a partition, which nothing public gives; physical page scattering.
 """

@@ -3,12 +3,12 @@
 Models: reads of one line by SMs of one GPC meet in front of the slice. For each GPC the slice keeps the
 latest `held` lines that were asked for; a read meets the latest of them with the same sectors that has room
 for it. If the response of that line still waits for its look-up, or its data are on their way, the read
-merges with it: one response passes the port of the GPC once, and is handed to the readers behind it. Else it shares
-the look-up, once, but is sent by itself, and so is a second read by an SM that read the line alone. Of the
-responses that wait at a slice, the first `answers` are looked up; with one behind them a read merges as long
-as its GPC has asked for fewer than `entries` lines since. `max_merged` reads share a look-up; the next one
-begins anew. A TMA multicast is merged by program: one request, one response, a copy for each receiver; it
-joins nothing.
+merges with it: one response passes the port of the GPC once, and is handed to the readers behind it. Else
+it shares the look-up, once, but is sent by itself, and so is a second read by an SM that read the line
+alone. Of the responses that wait at a slice, the first `answers` are looked up; with one behind them a read
+merges as long as its GPC has asked for fewer than `entries` lines since. `max_merged` reads share a
+look-up; the next one begins anew. A TMA multicast is merged by program: one request, one response, a copy
+for each receiver; it joins nothing.
 
 Leaves out: what a line that is held costs. Counters: lrc.requests, lrc.sectors_out, lrc.sectors_merged.
 """
