@@ -62,7 +62,6 @@ def print_runs(
     verdict: Verdict | None,
 ) -> None:
     """Print what ran, the figures side by side, what would change them, findings, and the verdict."""
-    from hoppersim.cli.waves import in_waves, wave_lines, whole_time
     from hoppersim.result.explain import SLOWER
     from hoppersim.result.limiter_text import relaxations
 
@@ -80,10 +79,9 @@ def print_runs(
             lines.append(f"{name} hangs after {result.cycles:,.0f} cycles.")
         if result.what_if is not None and result.what_if.note:
             lines.append(f"{name}: what would change it was not tried: {result.what_if.note}.")
-    lines += [*wave_lines(results, names), *limit_lines(results, names)]
+    lines += limit_lines(results, names)
     if verdict is not None:
-        waves = any(map(in_waves, results))
-        lines += [whole_time(results, names)] if waves else verdict_lines(verdict)
+        lines += verdict_lines(verdict)
     for line in (*lines, *silicon_lines(results, names), provisional_note(results[0].provisional)):
         if line:
             screen.print(line, markup=False)
@@ -118,7 +116,6 @@ def limit_lines(results: Sequence[Result], names: Sequence[str]) -> list[str]:
 def silicon_lines(results: Sequence[Result], names: Sequence[str]) -> list[str]:
     """Say what silicon took for the same works, and how wrong the model is on works like them."""
     from hoppersim.result.explain import explain_error, explain_silicon
-    from hoppersim.result.silicon import model_error
 
     several = len(results) > 1
     lines = [
@@ -126,7 +123,7 @@ def silicon_lines(results: Sequence[Result], names: Sequence[str]) -> list[str]:
         for name, result in zip(names, results, strict=True)
         for line in explain_silicon(result)
     ]
-    return [*lines, *explain_error(model_error(*results))]
+    return [*lines, *explain_error(*results)]
 
 
 def what_if_table(results: Sequence[Result], names: Sequence[str]) -> Table:
@@ -166,7 +163,8 @@ def result_table(results: Sequence[Result], names: Sequence[str]) -> Table:
 def _figures(results: Sequence[Result]) -> list[tuple[str, list[str]]]:
     reads = "lts__t_sectors_srcunit_tex_op_read.sum"
     return [
-        ("time [cycle]", [f"{result.cycles:,.0f}" for result in results]),
+        ("time [cycle]", [f"{result.run_cycles:,.0f}" for result in results]),
+        *_waves(results),
         ("time [us]", [f"{result.seconds * 1e6:,.2f}" for result in results]),
         (
             "CTAs, SMs used",
@@ -186,6 +184,16 @@ def _figures(results: Sequence[Result]) -> list[tuple[str, list[str]]]:
         *_silicon(results),
         ("simulated [line/s]", [f"{result.speed.lines_per_second:,.0f}" for result in results]),
         ("simulated [cycle/s]", [f"{result.speed.cycles_per_second:,.0f}" for result in results]),
+    ]
+
+
+def _waves(results: Sequence[Result]) -> list[tuple[str, list[str]]]:
+    """Give the rows that tell the time of the slowest CTA from that of the whole, where any run has waves."""
+    if all(result.waves == 1 for result in results):
+        return []
+    return [
+        ("waves of CTAs", [f"{result.waves}" for result in results]),
+        ("slowest CTA [cycle]", [f"{result.cycles:,.0f}" for result in results]),
     ]
 
 

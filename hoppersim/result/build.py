@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hoppersim.program.canonical import work_hash
+from hoppersim.program.traffic import flow_clusters, place_flow
 from hoppersim.result.bound import forecast
 from hoppersim.result.conservation import check_bound, check_conservation, check_loads
 from hoppersim.result.counters import totals
@@ -46,8 +47,10 @@ def build_result(
         If bytes were not conserved, or the run beat its bound.
     """
     cycles, window = _times(output)
+    waves = _waves(machine, work)
+    run_cycles = window if waves > 1 else cycles
     bounds = None if output.hung else _checked_bounds(machine, work, output, window, alone)
-    per_sm = _per_sm(machine, output)
+    per_sm = _per_sm(machine, output, waves)
     delivered = sum(figures.bytes for figures in per_sm)
     links = link_use(output.counters, max(1, round(window * TICKS_PER_CYCLE)))
     return Result(
@@ -59,10 +62,11 @@ def build_result(
         sms_used=len(per_sm),
         sms_of_chip=machine.sm_count,
         cycles=cycles,
-        seconds=machine.seconds(cycles),
+        seconds=machine.seconds(run_cycles),
         window_cycles=window,
+        waves=waves,
         delivered_bytes=delivered,
-        rates=_rates(delivered, cycles, len(per_sm), machine.sm_count),
+        rates=_rates(delivered, run_cycles, len(per_sm), machine.sm_count),
         counters=totals(output.counters),
         links=links,
         limiter=find_limiter(links, _busy_thread(work, output, cycles)),
@@ -101,6 +105,15 @@ def _times(output: RunOutput) -> tuple[float, float]:
     return to_cycles(slowest), to_cycles(window)
 
 
+def _waves(machine: Machine, work: Work) -> int:
+    """Count the clusters that follow each other in one place, in the flow where they are most."""
+    waves = [1]
+    for flow in work.flows:
+        placement = place_flow(machine, flow)
+        waves.append(-(-len(flow_clusters(flow, placement)) // max(1, len(placement.clusters))))
+    return max(waves)
+
+
 def _busy_thread(work: Work, output: RunOutput, cycles: float) -> BusyThread:
     if not cycles:
         return BusyThread()
@@ -127,26 +140,30 @@ def _per_unit(output: RunOutput, name: str, units: int) -> NDArray[np.int64]:
     return output.counters.get(name, np.zeros(units, dtype=np.int64))
 
 
-def _per_sm(machine: Machine, output: RunOutput) -> tuple[SmFigures, ...]:
+def _per_sm(machine: Machine, output: RunOutput, waves: int) -> tuple[SmFigures, ...]:
     delivered = sum(
         (_per_unit(output, name, machine.sm_count) for name in _DELIVERED),
         start=np.zeros(machine.sm_count, dtype=np.int64),
     )
-    times: dict[int, list[float]] = {}
+    spans: dict[int, list[tuple[int, int]]] = {}
     for cta in output.ctas:
-        end = cta.end if cta.end >= 0 else output.ticks
-        times.setdefault(cta.sm, []).append(to_cycles(end - cta.start))
-    return tuple(
-        SmFigures(
-            sm=sm,
-            gpc=int(machine.gpc_of[sm]),
-            ctas=len(cycles),
-            bytes=int(delivered[sm]),
-            cycles=max(cycles),
-            rate=float(delivered[sm]) / max(cycles) if max(cycles) else 0.0,
+        spans.setdefault(cta.sm, []).append((cta.start, cta.end if cta.end >= 0 else output.ticks))
+    figures = []
+    for sm, ctas in sorted(spans.items()):
+        longest = to_cycles(max(end - start for start, end in ctas))
+        whole = to_cycles(max(end for _, end in ctas) - min(start for start, _ in ctas))
+        time, moved = whole if waves > 1 else longest, int(delivered[sm])
+        figures.append(
+            SmFigures(
+                sm=sm,
+                gpc=int(machine.gpc_of[sm]),
+                ctas=len(ctas),
+                bytes=moved,
+                cycles=longest,
+                rate=moved / time if time else 0.0,
+            )
         )
-        for sm, cycles in sorted(times.items())
-    )
+    return tuple(figures)
 
 
 def _per_gpc(machine: Machine, output: RunOutput, window: float) -> tuple[GpcFigures, ...]:

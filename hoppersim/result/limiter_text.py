@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from hoppersim.result.limiter import MOSTLY
 from hoppersim.result.relaxed import HALF_COST, HALF_TIME, NOTABLE, THREADS, TOGETHER, TWICE
 from hoppersim.result.schema import Limiter, Relaxation, Result
 
+MOSTLY = 0.50
+"""Share of the run above which what is busiest is likely to matter beside latency."""
 WHY = {
     TWICE: "requests come in bursts, and queue there although it is not always busy",
     HALF_TIME: "in between, others wait for what is under way",
@@ -17,7 +18,7 @@ _IN_FLIGHT = "More bytes in flight (stages, larger boxes) would help"
 _FEWER = "Larger boxes or fewer operations a tile"
 _UNTRIED = {
     "latency": f": latency is likely to set the time. {_IN_FLIGHT} then; a what-if run tells.",
-    "issue": f". {_FEWER} are likely to help; a what-if run tells.",
+    "issue": f". {_FEWER} may help; a what-if run tells.",
     "compute": ". Faster data are not likely to help; a what-if run tells.",
 }
 """What is likely to follow from a limiter that is no resource."""
@@ -73,7 +74,10 @@ def _claim(limiter: Limiter) -> str:
 def _untried(limiter: Limiter) -> str:
     """Say what is likely to follow from a limiter where nothing was tried."""
     if limiter.name == "latency" and limiter.share > MOSTLY:
-        return ": latency and queues are likely to set the time together; a what-if run tells."
+        return (
+            ": latency, queues and what threads do in between are likely to set the time together; "
+            "a what-if run tells."
+        )
     return _UNTRIED.get(limiter.name, " and is likely to set the time.")
 
 
@@ -94,7 +98,9 @@ def _agreed(result: Result, own: Relaxation) -> str:
         others = "and so would more bandwidth" if more >= NOTABLE else "more bandwidth would not"
         return f": latency sets the time. {_IN_FLIGHT}, {others}."
     if result.limiter.name == "issue":
-        return f": half their cost would make it {own.speedup:.2f}x as fast. {_FEWER} would help."
+        best = relaxations(result)[0]
+        also = f", {named(best)} {best.speedup:.2f}x" if best.speedup > own.speedup else ""
+        return f": half their cost would make it {own.speedup:.2f}x as fast{also}. {_FEWER} would help."
     return " and sets the time."
 
 

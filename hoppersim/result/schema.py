@@ -27,7 +27,7 @@ class _Part(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
 
 
 class Rates(_Part, frozen=True, kw_only=True):
-    """Delivered bytes over the time of the run."""
+    """Delivered bytes over the time of the run: `cycles`, or `window_cycles` in waves."""
 
     chip: Annotated[float, _of("B/cycle", "all SMs together")]
     used_sm: Annotated[float, _of("B/cycle", "for each SM with a CTA")]
@@ -42,7 +42,9 @@ class SmFigures(_Part, frozen=True, kw_only=True):
     ctas: Annotated[int, _of("CTA", "CTAs that ran there")]
     bytes: Annotated[int, _of("B", "delivered to its shared memory")]
     cycles: Annotated[float, _of("cycle", "its longest CTA, first to last instruction")]
-    rate: Annotated[float, _of("B/cycle", "bytes over cycles")]
+    rate: Annotated[
+        float, _of("B/cycle", "bytes over cycles; in waves, over first start to last end of its CTAs")
+    ]
 
 
 class GpcFigures(_Part, frozen=True, kw_only=True):
@@ -197,8 +199,13 @@ class Result(_Part, frozen=True, kw_only=True):
     sms_used: Annotated[int, _of("SM", "SMs with at least one CTA")]
     sms_of_chip: Annotated[int, _of("SM", "SMs of the chip")]
     cycles: Annotated[float, _of("cycle", "time of the slowest CTA from its first to its last instruction")]
-    seconds: Annotated[float, _of("s", "the same in seconds")]
-    window_cycles: Annotated[float, _of("cycle", "first start to last end of all CTAs; links refer to it")]
+    seconds: Annotated[float, _of("s", "`cycles` in seconds; in waves, `window_cycles`")]
+    window_cycles: Annotated[
+        float, _of("cycle", "makespan: first start to last end of all CTAs; links refer to it")
+    ]
+    waves: Annotated[
+        int, _of("wave", "CTAs that follow each other in one place of an SM; 1 where all fit at once")
+    ] = 1
     delivered_bytes: Annotated[int, _of("B", "reached shared memory, every receiver of a multicast counted")]
     rates: Annotated[Rates, _of("", "delivered bytes over time")]
     counters: Annotated[dict[str, int], _of("", "totals, by Nsight Compute's names where it has one")]
@@ -219,9 +226,14 @@ class Result(_Part, frozen=True, kw_only=True):
     measured: Annotated[Measured | None, _of("", "the same work on silicon, where it was measured")] = None
     source: Annotated[Source | None, _of("", "work and machine, to run it again")] = None
 
+    @property
+    def run_cycles(self) -> float:
+        """Time of the run [cycle]: `cycles` where all CTAs fit at once, else `window_cycles`."""
+        return self.window_cycles if self.waves > 1 else self.cycles
+
     def __repr__(self) -> str:
         return (
-            f"<Result {self.work} on {self.machine}: {self.cycles:,.0f} cycles, "
+            f"<Result {self.work} on {self.machine}: {self.run_cycles:,.0f} cycles, "
             f"{self.rates.used_sm:.1f} B/cycle per used SM, limited by {self.limiter.name}>"
         )
 
@@ -241,7 +253,7 @@ class Result(_Part, frozen=True, kw_only=True):
                 "CTAs",
                 f"{self.ctas} in clusters of {self.cluster}, on {self.sms_used} of {self.sms_of_chip} SMs",
             ),
-            ("time", f"{self.cycles:,.0f} cycles ({self.seconds * 1e6:,.2f} us)"),
+            ("time", f"{self.run_cycles:,.0f} cycles ({self.seconds * 1e6:,.2f} us)"),
             ("delivered", f"{self.delivered_bytes:,} B"),
             ("rate, chip", f"{self.rates.chip:,.1f} B/cycle"),
             ("rate, used SM", f"{self.rates.used_sm:.1f} B/cycle"),

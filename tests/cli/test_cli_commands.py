@@ -88,13 +88,12 @@ def test_a_gemm_computes_as_long_as_its_tile_takes_the_tensor_cores(cli) -> None
     assert named["compute"] == 2 * 256 * 128 * 64 // 4096
 
 
-def test_a_run_in_waves_says_so_and_gives_no_verdict_by_the_time_of_one_cta(cli) -> None:
-    arguments = ["run", "unicast_distinct", "-c", "1", "-n", "4", "--preset", "tiny", "--against", "unicast"]
-    out = " ".join(cli(*arguments, "--grid", "32").out.split())
-    assert "not all of its CTAs fit at once" in out
-    assert "By the whole time, " in out
-    assert "Verdict:" not in out
-    assert "By the whole time" not in cli(*arguments).out
+def test_a_run_in_waves_says_so_and_shows_the_time_of_the_whole(cli) -> None:
+    arguments = ["run", "unicast_distinct", "-c", "1", "-n", "4", "--preset", "tiny"]
+    out = cli(*arguments, "--grid", "32").out
+    assert "in 4 waves" in out
+    assert "slowest CTA [cycle]" in out
+    assert "slowest CTA" not in cli(*arguments).out
 
 
 @pytest.mark.parametrize(

@@ -12,11 +12,12 @@ from hoppersim.program.cases import build_case
 from hoppersim.result import silicon
 from hoppersim.result.api import simulate
 from hoppersim.result.documents import Comparison
-from hoppersim.result.explain import explain_comparison, explain_gains, explain_result
+from hoppersim.result.explain import explain_comparison, explain_error, explain_gains, explain_result
 from hoppersim.result.limiter_text import explain_limiter
 from hoppersim.result.relaxed import HALF_COST, THREADS, TOGETHER
 from hoppersim.result.schema import Limiter, Relaxation, Result, WhatIf
 from hoppersim.result.silicon import find_measured, model_error
+from hoppersim.result.source import make_source
 from hoppersim.result.verdict import compare
 
 GPC = Relaxation(name="GPC port", change="twice the bandwidth", settings={}, cycles=100.0, speedup=1.6)
@@ -65,7 +66,7 @@ def test_whether_a_busy_resource_sets_the_time_is_for_its_gain_to_say(result: Re
     ("own", "others", "said"),
     [
         (1.4, 1.3, "half their cost would make it 1.40x as fast"),
-        (1.2, 1.3, "half their cost would make it 1.20x as fast"),
+        (1.2, 1.3, "make it 1.20x as fast, half the latency of the way to the L2 and back 1.30x. Larger"),
         (1.1, 1.3, "but half the latency of the way to the L2 and back gives 1.30x"),
         (0.95, 1.3, "half the cost of all operations of the threads 0.95x: in between, others wait"),
         (0.95, 0.9, "but nothing that was relaxed would gain 2%"),
@@ -86,12 +87,12 @@ def test_without_reruns_a_limiter_is_only_likely_to_set_the_time(result: Result)
     assert text == "The GPC port is 90% busy and is likely to set the time."
     text = explain_limiter(replace(result, limiter=Limiter(name="issue", share=0.55, role="leader")))
     assert text.startswith("A thread of leader is busy 55% of the time with its own operations.")
-    assert "are likely to help" in text
+    assert "may help" in text
     text = explain_limiter(replace(result, limiter=Limiter(name="latency", share=0.2)))
     assert text.startswith("Nothing is busy above 20%: latency is likely to set the time.")
     text = explain_limiter(replace(result, limiter=Limiter(name="latency", share=0.79)))
     assert text.startswith(
-        "Nothing is busy above 79%: latency and queues are likely to set the time together"
+        "Nothing is busy above 79%: latency, queues and what threads do in between are likely to set"
     )
 
 
@@ -141,7 +142,7 @@ def test_why_nothing_was_tried_is_said(result: Result) -> None:
 
 
 def test_gains_below_the_error_are_called_so(result: Result, monkeypatch: pytest.MonkeyPatch) -> None:
-    error = silicon.ModelError("mode multicast", 40, 0.05, 0.65)
+    error = silicon.ModelError("mode multicast", 40, 0.05, 0.65, "tiny")
     monkeypatch.setattr("hoppersim.result.explain.model_error", lambda *_: error)
     assert "Each of these gains is within the model's error of 65%." in explain_gains(_tried(result, GPC, L2))
     assert not any(
@@ -202,3 +203,16 @@ def test_the_error_is_that_of_the_worst_kind_and_of_compared_machines_only(resul
     groups = silicon.error_summary(silicon.DATASET).groups
     known = [groups[name]["p90"] for name in ("set aside", "set aside: mode multicast") if name in groups]
     assert found.p90 >= max(known)
+
+
+def test_a_machine_that_takes_numbers_over_is_expected_to_be_no_better_than_the_measured_one(
+    result: Result,
+) -> None:
+    other = load_machine("h100_sxm")
+    near = replace(result, machine=other.name, source=make_source(other, result.source.work))
+    found, measured = model_error(near), model_error(replace(result, machine="h200_sxm"))
+    assert found == measured is not None
+    (text,) = explain_error(near)
+    assert text.startswith("No silicon was measured for h100_sxm. On h200_sxm, whose numbers it takes over,")
+    assert f"(mode multicast) were within {found.p90:.0%}: expect no less here" in text or not found.kind
+    assert explain_error(result) == ["Nothing measured says how far times of tiny are off."]
