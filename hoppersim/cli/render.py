@@ -14,7 +14,7 @@ from rich.table import Table
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from hoppersim.result.schema import Result
+    from hoppersim.result.schema import Measured, Result
     from hoppersim.result.verdict import Verdict
 
 _PIPE_WIDTH, _WIDE = 120, 10_000
@@ -72,6 +72,9 @@ def print_runs(
         screen.print(what_if_table(results, names))
         if any(round(gain.speedup, 2) < 1 for result in results for gain in relaxations(result)):
             screen.print(f"Below 1x it is slower: {SLOWER}.", markup=False)
+    for name, result in zip(names, results, strict=True):
+        if result.designs is not None:
+            print_designs(screen, name, result)
     lines = tile_lines(results, names)
     for name, result in zip(names, results, strict=True):
         lines += [f"{name}: {line}" for line in (*result.hazards, *result.hang)]
@@ -149,6 +152,32 @@ def what_if_table(results: Sequence[Result], names: Sequence[str]) -> Table:
     return table
 
 
+def print_designs(screen: Console, name: str, result: Result) -> None:
+    """Print what other stages, boxes and cluster sizes take, and why some were not run."""
+    tried = result.designs
+    assert tried is not None
+    table = Table(title=f"other designs, {escape(name)}", title_justify="left")
+    table.add_column("changed")
+    for heading in ("time [cycle]", "CTAs", "times as fast per byte", "shared memory [KiB]", "fits"):
+        table.add_column(escape(heading), justify="right")
+    memory = f"{tried.smem_bytes / 1024:,.1f}"
+    table.add_row("as it is", f"{tried.base_cycles:,.0f}", f"{tried.ctas}", "1.00x", memory, "yes")
+    for step in tried.steps:
+        time = "-" if step.cycles is None else f"{step.cycles:,.0f}"
+        gain = "-" if step.speedup is None else f"{step.speedup:.2f}x"
+        ctas, memory, fits = f"{step.ctas or '-'}", "-", "-"
+        if step.smem_bytes:
+            memory, fits = f"{step.smem_bytes / 1024:,.1f}", "yes" if step.fits else "no"
+        table.add_row(f"{step.name} {step.value}", time, ctas, gain, memory, fits)
+    if tried.steps:
+        screen.print(table)
+    for step in tried.steps:
+        if step.reason:
+            screen.print(f"{step.name} {step.value} was not run: {step.reason}.", markup=False)
+    if tried.note:
+        screen.print(f"Other designs of {name}: {tried.note}.", markup=False)
+
+
 def result_table(results: Sequence[Result], names: Sequence[str]) -> Table:
     """Lay the figures of runs side by side."""
     table = Table(title=f"on {escape(results[0].machine)}", title_justify="left")
@@ -174,8 +203,8 @@ def _figures(results: Sequence[Result]) -> list[tuple[str, list[str]]]:
         ("rate, chip [B/cycle]", [f"{result.rates.chip:,.1f}" for result in results]),
         ("rate, used SM [B/cycle]", [f"{result.rates.used_sm:.1f}" for result in results]),
         ("rate, SM of the chip [B/cycle]", [f"{result.rates.chip_sm:.1f}" for result in results]),
-        ("likely limit", [str(result.limiter) for result in results]),
-        ("bound [cycle]", [_bound(result) for result in results]),
+        _limits(results),
+        ("bound, reads merged [cycle]", [_bound(result) for result in results]),
         ("L2 reads [sector]", [f"{result.counters.get(reads, 0):,}" for result in results]),
         (
             "DRAM reads [MB]",
@@ -185,6 +214,15 @@ def _figures(results: Sequence[Result]) -> list[tuple[str, list[str]]]:
         ("simulated [line/s]", [f"{result.speed.lines_per_second:,.0f}" for result in results]),
         ("simulated [cycle/s]", [f"{result.speed.cycles_per_second:,.0f}" for result in results]),
     ]
+
+
+def _limits(results: Sequence[Result]) -> tuple[str, list[str]]:
+    """Give the row of what sets the time: as reruns say, where there are any."""
+    from hoppersim.result.limiter_text import gains_most, relaxations
+
+    if any(not relaxations(result) for result in results):
+        return "likely limit", [str(result.limiter) for result in results]
+    return "gains most, by reruns", [gains_most(result) for result in results]
 
 
 def _waves(results: Sequence[Result]) -> list[tuple[str, list[str]]]:
@@ -204,9 +242,14 @@ def _silicon(results: Sequence[Result]) -> list[tuple[str, list[str]]]:
     if device is None:
         return []
     return [
-        (f"{device} [cycle]", ["-" if item is None else f"{item.cycles:,.0f}" for item in found]),
+        (f"{device} [cycle]", ["-" if item is None else _measured(item) for item in found]),
         ("simulator's error", ["-" if item is None else f"{item.error:+.1%}" for item in found]),
     ]
+
+
+def _measured(item: Measured) -> str:
+    scaled = f", scaled from {item.of_trips} trips" if item.of_trips else ""
+    return f"{item.cycles:,.0f}{scaled}"
 
 
 def _bound(result: Result) -> str:

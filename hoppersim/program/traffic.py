@@ -72,6 +72,21 @@ def flow_clusters(flow: Flow, placement: Placement) -> tuple[tuple[int, ...], ..
     return tuple(clusters[number % len(clusters)] for number in range(count))
 
 
+def count_waves(machine: Machine, work: Work) -> int:
+    """Count the clusters that follow each other in one place, in the flow where they are most.
+
+    Raises
+    ------
+    InputError
+        If a flow cannot be launched.
+    """
+    waves = [1]
+    for flow in work.flows:
+        placement = place_flow(machine, flow)
+        waves.append(-(-len(flow_clusters(flow, placement)) // max(1, len(placement.clusters))))
+    return max(waves)
+
+
 def traffic_table(
     machine: Machine, work: Work, placements: Sequence[Placement] | None = None
 ) -> list[TrafficRow]:

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hoppersim.program.canonical import work_hash
-from hoppersim.program.traffic import flow_clusters, place_flow
+from hoppersim.program.traffic import count_waves
 from hoppersim.result.bound import forecast
 from hoppersim.result.conservation import check_bound, check_conservation, check_loads
 from hoppersim.result.counters import totals
@@ -47,7 +47,7 @@ def build_result(
         If bytes were not conserved, or the run beat its bound.
     """
     cycles, window = _times(output)
-    waves = _waves(machine, work)
+    waves = count_waves(machine, work)
     run_cycles = window if waves > 1 else cycles
     bounds = None if output.hung else _checked_bounds(machine, work, output, window, alone)
     per_sm = _per_sm(machine, output, waves)
@@ -103,15 +103,6 @@ def _times(output: RunOutput) -> tuple[float, float]:
     slowest = max(end - cta.start for cta, end in zip(output.ctas, ends, strict=True))
     window = max(ends) - min(cta.start for cta in output.ctas)
     return to_cycles(slowest), to_cycles(window)
-
-
-def _waves(machine: Machine, work: Work) -> int:
-    """Count the clusters that follow each other in one place, in the flow where they are most."""
-    waves = [1]
-    for flow in work.flows:
-        placement = place_flow(machine, flow)
-        waves.append(-(-len(flow_clusters(flow, placement)) // max(1, len(placement.clusters))))
-    return max(waves)
 
 
 def _busy_thread(work: Work, output: RunOutput, cycles: float) -> BusyThread:

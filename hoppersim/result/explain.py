@@ -54,9 +54,18 @@ def explain_bound(result: Result) -> list[str]:
     bounds = result.bounds
     if bounds is None or not bounds.merged_cycles:
         return []
+    window = result.window_cycles
+    if bounds.unmerged_cycles < bounds.merged_cycles * NOTABLE:
+        text = (
+            f"The traffic needs at least {bounds.merged_cycles:,.0f} cycles at {bounds.merged_link}; "
+            f"the run takes {window / bounds.merged_cycles:.2f}x that."
+        )
+        return [text]
     text = (
-        f"The traffic needs at least {bounds.merged_cycles:,.0f} cycles at {bounds.merged_link}; "
-        f"the run takes {result.window_cycles / bounds.merged_cycles:.2f}x that."
+        f"If all reads of one line by a cluster merged into one, the traffic would need at least "
+        f"{bounds.merged_cycles:,.0f} cycles at {bounds.merged_link}, if none did "
+        f"{bounds.unmerged_cycles:,.0f} at {bounds.unmerged_link}; the run takes "
+        f"{window / bounds.merged_cycles:.2f}x the former."
     )
     return [text]
 
@@ -124,8 +133,8 @@ def explain_error(*results: Result) -> list[str]:
         return [_unmeasured(error, machine, kind)]
     text = (
         f"On {error.points} measured works that no fit has read{kind}, the simulated time was off by "
-        f"{error.median:.0%} in the median and by up to {error.p90:.0%} in nine of ten: smaller differences "
-        f"are within the error."
+        f"{error.median:.0%} in the median and by up to {error.p90:.0%} in nine of ten: differences "
+        f"below {error.p90:.0%} are within the error."
     )
     return [text]
 

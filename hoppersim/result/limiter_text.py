@@ -2,7 +2,16 @@
 
 from __future__ import annotations
 
-from hoppersim.result.relaxed import HALF_COST, HALF_TIME, NOTABLE, THREADS, TOGETHER, TWICE
+from hoppersim.result.relaxed import (
+    COMPUTING,
+    HALF_COST,
+    HALF_TIME,
+    HALF_WORK,
+    NOTABLE,
+    THREADS,
+    TOGETHER,
+    TWICE,
+)
 from hoppersim.result.schema import Limiter, Relaxation, Result
 
 MOSTLY = 0.50
@@ -11,6 +20,7 @@ WHY = {
     TWICE: "requests come in bursts, and queue there although it is not always busy",
     HALF_TIME: "in between, others wait for what is under way",
     HALF_COST: "each round waits for its threads",
+    HALF_WORK: "each round waits for it",
 }
 """Why something else than what is busiest gains most, by how that is relaxed."""
 
@@ -47,6 +57,14 @@ def explain_limiter(result: Result) -> str:
 def relaxations(result: Result) -> tuple[Relaxation, ...]:
     """Give what was relaxed in reruns, by gain; nothing where nothing was tried."""
     return result.what_if.relaxations if result.what_if is not None else ()
+
+
+def gains_most(result: Result) -> str:
+    """Say in a few words what gains most of what was relaxed in reruns."""
+    best = relaxations(result)[0]
+    if best.speedup < NOTABLE:
+        return f"nothing tried gains {NOTABLE - 1:.0%}"
+    return f"{best.name}: {best.speedup:.2f}x with {best.change}"
 
 
 def named(item: Relaxation) -> str:
@@ -86,8 +104,9 @@ def _own(result: Result) -> Relaxation | None:
     name, found = result.limiter.name, relaxations(result)
     if name == "latency":
         return next((item for item in found if item.change == HALF_TIME), None)
-    if name == "issue":
-        return next((item for item in found if item.name == THREADS), None)
+    if name in ("issue", "compute"):
+        own = THREADS if name == "issue" else COMPUTING
+        return next((item for item in found if item.name == own), None)
     return next((item for item in found if (item.name, item.change) == (name, TWICE)), None)
 
 
@@ -101,6 +120,8 @@ def _agreed(result: Result, own: Relaxation) -> str:
         best = relaxations(result)[0]
         also = f", {named(best)} {best.speedup:.2f}x" if best.speedup > own.speedup else ""
         return f": half their cost would make it {own.speedup:.2f}x as fast{also}. {_FEWER} would help."
+    if result.limiter.name == "compute":
+        return f": it sets the time, half of it would make it {own.speedup:.2f}x as fast."
     return " and sets the time."
 
 

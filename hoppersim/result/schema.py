@@ -166,6 +166,35 @@ class WhatIf(_Part, frozen=True, kw_only=True):
     note: Annotated[str, _of("", "why there are none, where there are none")] = ""
 
 
+class Design(_Part, frozen=True, kw_only=True):
+    """One thing of the kernel changed, all else equal, and what the work takes then."""
+
+    name: Annotated[str, _of("", "`stages`, `box` or `cluster`")]
+    value: Annotated[str, _of("", "what it was changed to; a box as rows x bytes of a row")]
+    smem_bytes: Annotated[
+        int, _of("B", "shared memory that a CTA needs, padding of a case left out; 0: no such case")
+    ]
+    fits: Annotated[bool, _of("", "whether the machine gives a CTA that much")]
+    ctas: Annotated[int, _of("CTA", "CTAs that run then; 0 if not run")]
+    cycles: Annotated[
+        float | None, _of("cycle", "time of the whole work, at the pace of its first trips; null if not run")
+    ]
+    speedup: Annotated[
+        float | None, _of("ratio", "time per delivered byte as it is over that with the change")
+    ]
+    reason: Annotated[str, _of("", "why it was not run; empty if it was")] = ""
+
+
+class Designs(_Part, frozen=True, kw_only=True):
+    """Reruns of the work with one thing of the kernel changed at a time."""
+
+    base_cycles: Annotated[float, _of("cycle", "time of the whole work as it is, at the same pace")]
+    smem_bytes: Annotated[int, _of("B", "shared memory that a CTA needs as it is, likewise")]
+    ctas: Annotated[int, _of("CTA", "CTAs that run as it is")]
+    steps: Annotated[tuple[Design, ...], _of("", "the changes: stages, box, cluster, each ascending")]
+    note: Annotated[str, _of("", "why there are none, or not all, where that is so")] = ""
+
+
 class Measured(_Part, frozen=True, kw_only=True):
     """The same work on silicon, from the dataset that the package ships."""
 
@@ -223,6 +252,7 @@ class Result(_Part, frozen=True, kw_only=True):
         TileFigures | None, _of("", "where the time of tiles went; null where none were followed")
     ] = None
     what_if: Annotated[WhatIf | None, _of("", "relaxed reruns, where they were asked for")] = None
+    designs: Annotated[Designs | None, _of("", "reruns of other designs, where they were asked for")] = None
     measured: Annotated[Measured | None, _of("", "the same work on silicon, where it was measured")] = None
     source: Annotated[Source | None, _of("", "work and machine, to run it again")] = None
 

@@ -18,6 +18,8 @@ from hoppersim.result.rows import COLUMNS, UNITS, unit_of_column
 from hoppersim.result.schema import (
     SCHEMA,
     Bounds,
+    Design,
+    Designs,
     GpcFigures,
     Limiter,
     LinkUse,
@@ -39,7 +41,7 @@ from hoppersim.result.verdict import Verdict
 
 PARTS = (
     Rates, Limiter, Bounds, LinkUse, SmFigures, GpcFigures, TileFigures, TileTimes, Stage, SmTiles, Speed,
-    WhatIf, Relaxation, Measured, Source,
+    WhatIf, Relaxation, Designs, Design, Measured, Source,
 )  # fmt: skip
 VERDICT = {
     "first": ("", "what the first run is called"),

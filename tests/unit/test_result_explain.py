@@ -12,10 +12,16 @@ from hoppersim.program.cases import build_case
 from hoppersim.result import silicon
 from hoppersim.result.api import simulate
 from hoppersim.result.documents import Comparison
-from hoppersim.result.explain import explain_comparison, explain_error, explain_gains, explain_result
-from hoppersim.result.limiter_text import explain_limiter
-from hoppersim.result.relaxed import HALF_COST, THREADS, TOGETHER
-from hoppersim.result.schema import Limiter, Relaxation, Result, WhatIf
+from hoppersim.result.explain import (
+    explain_bound,
+    explain_comparison,
+    explain_error,
+    explain_gains,
+    explain_result,
+)
+from hoppersim.result.limiter_text import explain_limiter, gains_most
+from hoppersim.result.relaxed import COMPUTING, HALF_COST, THREADS, TOGETHER, relax
+from hoppersim.result.schema import Bounds, Limiter, Relaxation, Result, WhatIf
 from hoppersim.result.silicon import find_measured, model_error
 from hoppersim.result.source import make_source
 from hoppersim.result.verdict import compare
@@ -216,3 +222,35 @@ def test_a_machine_that_takes_numbers_over_is_expected_to_be_no_better_than_the_
     assert text.startswith("No silicon was measured for h100_sxm. On h200_sxm, whose numbers it takes over,")
     assert f"(mode multicast) were within {found.p90:.0%}: expect no less here" in text or not found.kind
     assert explain_error(result) == ["Nothing measured says how far times of tiny are off."]
+
+
+def test_a_bound_with_merged_reads_is_told_beside_the_one_without(result: Result) -> None:
+    bounds = Bounds(merged_cycles=100.0, merged_link="gpc0.in", unmerged_cycles=200.0, unmerged_link="l2.p0")
+    shared = replace(result, bounds=bounds, window_cycles=269.0)
+    (text,) = explain_bound(shared)
+    assert text == (
+        "If all reads of one line by a cluster merged into one, the traffic would need at least 100 cycles "
+        "at gpc0.in, if none did 200 at l2.p0; the run takes 2.69x the former."
+    )
+    alone = replace(shared, bounds=replace(bounds, unmerged_cycles=100.0))
+    assert explain_bound(alone) == [
+        "The traffic needs at least 100 cycles at gpc0.in; the run takes 2.69x that."
+    ]
+
+
+def test_what_gains_most_is_told_in_few_words(result: Result) -> None:
+    assert gains_most(_tried(result, GPC, L2)) == "GPC port: 1.60x with twice the bandwidth"
+    assert gains_most(_tried(result, replace(GPC, speedup=1.01))) == "nothing tried gains 2%"
+
+
+def test_computing_sets_the_time_if_half_of_it_gains_most() -> None:
+    work = build_case(Case("multicast", cluster=2, iterations=8, compute=2000))
+    machine = load_machine("tiny")
+    result = simulate(machine, work)
+    found = replace(result, what_if=relax(machine, work, result))
+    best = found.what_if.relaxations[0]
+    assert (best.name, best.settings) == (COMPUTING, {})
+    assert 1.5 < best.speedup < 2
+    assert explain_limiter(found).endswith(
+        f"mostly computing: it sets the time, half of it would make it {best.speedup:.2f}x as fast."
+    )
