@@ -14,7 +14,7 @@ from hoppersim.result.relaxed import (
 )
 from hoppersim.result.schema import Limiter, Relaxation, Result
 
-MOSTLY = 0.50
+NOT_LITTLE = 0.40
 """Share of the run above which what is busiest is likely to matter beside latency."""
 WHY = {
     TWICE: "requests come in bursts, and queue there although it is not always busy",
@@ -91,7 +91,7 @@ def _claim(limiter: Limiter) -> str:
 
 def _untried(limiter: Limiter) -> str:
     """Say what is likely to follow from a limiter where nothing was tried."""
-    if limiter.name == "latency" and limiter.share > MOSTLY:
+    if limiter.name == "latency" and limiter.share > NOT_LITTLE:
         return (
             ": latency, queues and what threads do in between are likely to set the time together; "
             "a what-if run tells."
@@ -113,9 +113,7 @@ def _own(result: Result) -> Relaxation | None:
 def _agreed(result: Result, own: Relaxation) -> str:
     """Say what follows from a limiter whose own rerun gains most, or nearly."""
     if result.limiter.name == "latency":
-        more = next((item.speedup for item in relaxations(result) if item.change == TWICE), 1.0)
-        others = "and so would more bandwidth" if more >= NOTABLE else "more bandwidth would not"
-        return f": latency sets the time. {_IN_FLIGHT}, {others}."
+        return _agreed_latency(relaxations(result), own)
     if result.limiter.name == "issue":
         best = relaxations(result)[0]
         also = f", {named(best)} {best.speedup:.2f}x" if best.speedup > own.speedup else ""
@@ -123,6 +121,24 @@ def _agreed(result: Result, own: Relaxation) -> str:
     if result.limiter.name == "compute":
         return f": it sets the time, half of it would make it {own.speedup:.2f}x as fast."
     return " and sets the time."
+
+
+def _agreed_latency(found: tuple[Relaxation, ...], own: Relaxation) -> str:
+    """Say what follows where less latency gains most, or nearly; what else would help is named beside it."""
+    best = found[0]
+    also = {TWICE: "more bandwidth", HALF_COST: "cheaper operations of the threads"}
+    helping = [
+        text
+        for change, text in also.items()
+        if any(item.change == change and item.speedup >= NOTABLE for item in found)
+    ]
+    others = f"and so would {' and '.join(helping)}" if helping else "more bandwidth would not"
+    alone = (
+        ""
+        if best is own
+        else f" with others: {named(best)} {best.speedup:.2f}x, {named(own)} {own.speedup:.2f}x"
+    )
+    return f": latency sets the time{alone}. {_IN_FLIGHT}, {others}."
 
 
 def _with_article(name: str) -> str:

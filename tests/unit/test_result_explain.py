@@ -133,6 +133,16 @@ def test_whether_latency_sets_the_time_is_for_its_gain_to_say(
     assert ("latency sets the time" in text) == (latency == 1.3)
 
 
+def test_what_helps_beside_less_latency_is_named(result: Result) -> None:
+    threads = Relaxation(name=THREADS, change=HALF_COST, settings={}, cycles=1.0, speedup=1.4)
+    text = explain_limiter(_tried(result, threads, L2, limiter="latency"))
+    assert text == (
+        "Nothing is busy above 90%: latency sets the time with others: half the cost of all operations of "
+        "the threads 1.40x, half the latency of the way to the L2 and back 1.30x. More bytes in flight "
+        "(stages, larger boxes) would help, and so would cheaper operations of the threads."
+    )
+
+
 def test_what_makes_a_run_slower_has_a_reason(result: Result) -> None:
     lines = explain_gains(_tried(result, GPC, replace(HBM, speedup=0.9)))
     assert lines[1].startswith(
