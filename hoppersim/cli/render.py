@@ -47,7 +47,7 @@ def provisional_note(count: int) -> str:
 
 def show_files(screen: Console, files: Sequence[Path]) -> None:
     """List the files that a study has written, and say what would add Parquet where it is missing."""
-    from hoppersim.result.export import INSTALL_PARQUET, has_parquet
+    from hoppersim.result.table_files import INSTALL_PARQUET, has_parquet
 
     screen.print(f"Files: {', '.join(map(str, files))}", markup=False, soft_wrap=True)
     if not has_parquet():

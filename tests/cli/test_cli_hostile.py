@@ -109,7 +109,7 @@ def test_tiles_that_can_no_longer_be_written_are_named(
     def refuse(**_: object) -> None:
         raise PermissionError(13, "Permission denied")
 
-    monkeypatch.setattr("hoppersim.result.export.tempfile.mkstemp", refuse)
+    monkeypatch.setattr("hoppersim.result.files.tempfile.mkstemp", refuse)
     code, _out, error = cli(*SMALL, "--tiles", str(tmp_path / "tiles.csv"))
     assert code == EXIT_INPUT
     assert error.startswith("error: --tiles = ")
