@@ -84,7 +84,7 @@ def print_runs(
             lines.append(f"{name}: what would change it was not tried: {result.what_if.note}.")
     lines += limit_lines(results, names)
     if verdict is not None:
-        lines += verdict_lines(verdict)
+        lines += verdict_lines(verdict, waves=any(result.waves > 1 for result in results))
     for line in (*lines, *silicon_lines(results, names), provisional_note(results[0].provisional)):
         if line:
             screen.print(line, markup=False)
@@ -258,11 +258,13 @@ def _bound(result: Result) -> str:
     return f"{result.bounds.merged_cycles:,.0f}, {result.bounds.merged_link}"
 
 
-def verdict_lines(verdict: Verdict) -> list[str]:
+def verdict_lines(verdict: Verdict, *, waves: bool) -> list[str]:
     """Write the difference and the verdict."""
     sign = "less" if verdict.difference_cycles > 0 else "more"
     cycles = f"{abs(verdict.difference_cycles):,.0f} cycles {sign}"
     lines = [f"Simulated, {verdict.first} takes {cycles} than {verdict.second}."]
+    if waves:
+        lines.append("Both are compared from the first start to the last end of their CTAs.")
     if verdict.per_byte:
         lines.append("They deliver different amounts, so the verdict goes by time per byte.")
     return [*lines, f"Verdict: {verdict.text}."]

@@ -107,6 +107,9 @@ def test_a_run_in_waves_says_so_and_shows_the_time_of_the_whole(cli) -> None:
     assert "in 4 waves" in out
     assert "slowest CTA [cycle]" in out
     assert "slowest CTA" not in cli(*arguments).out
+    out = cli(*arguments, "--grid", "32", "--against", "unicast").out
+    assert "compared from the first start to the last end" in out
+    assert "Verdict: " in out
 
 
 @pytest.mark.parametrize(
