@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import shutil
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from typing import TYPE_CHECKING
 
@@ -105,14 +105,14 @@ def tile_lines(results: Sequence[Result], names: Sequence[str]) -> list[str]:
 
 def limit_lines(results: Sequence[Result], names: Sequence[str]) -> list[str]:
     """Say for each run that ended what limits it, and how far it is from its bound."""
-    from hoppersim.result.explain import explain_bound
+    from hoppersim.result.explain import explain_bound, explain_late
     from hoppersim.result.limiter_text import explain_limiter
 
     return [
         f"{f'{name}: ' if len(results) > 1 else ''}{line}"
         for name, result in zip(names, results, strict=True)
         if not result.hung
-        for line in (explain_limiter(result), *explain_bound(result))
+        for line in (explain_limiter(result), *explain_late(result), *explain_bound(result))
     ]
 
 
@@ -126,7 +126,8 @@ def silicon_lines(results: Sequence[Result], names: Sequence[str]) -> list[str]:
         for name, result in zip(names, results, strict=True)
         for line in explain_silicon(result)
     ]
-    return [*lines, *explain_error(*results)]
+    ended = [result for result in results if not result.hung]
+    return [*lines, *explain_error(*ended)] if ended else lines
 
 
 def what_if_table(results: Sequence[Result], names: Sequence[str]) -> Table:
@@ -192,17 +193,17 @@ def result_table(results: Sequence[Result], names: Sequence[str]) -> Table:
 def _figures(results: Sequence[Result]) -> list[tuple[str, list[str]]]:
     reads = "lts__t_sectors_srcunit_tex_op_read.sum"
     return [
-        ("time [cycle]", [f"{result.run_cycles:,.0f}" for result in results]),
+        ("time [cycle]", [_until(f"{result.run_cycles:,.0f}", result) for result in results]),
         *_waves(results),
-        ("time [us]", [f"{result.seconds * 1e6:,.2f}" for result in results]),
+        ("time [us]", [_until(f"{result.seconds * 1e6:,.2f}", result) for result in results]),
         (
             "CTAs, SMs used",
             [f"{result.ctas}, {result.sms_used} of {result.sms_of_chip}" for result in results],
         ),
         ("delivered [MB]", [f"{result.delivered_bytes / 1e6:,.2f}" for result in results]),
-        ("rate, chip [B/cycle]", [f"{result.rates.chip:,.1f}" for result in results]),
-        ("rate, used SM [B/cycle]", [f"{result.rates.used_sm:.1f}" for result in results]),
-        ("rate, SM of the chip [B/cycle]", [f"{result.rates.chip_sm:.1f}" for result in results]),
+        ("rate, chip [B/cycle]", _of_ended(results, lambda result: f"{result.rates.chip:,.1f}")),
+        ("rate, used SM [B/cycle]", _of_ended(results, lambda result: f"{result.rates.used_sm:.1f}")),
+        ("rate, SM of the chip [B/cycle]", _of_ended(results, lambda result: f"{result.rates.chip_sm:.1f}")),
         _limits(results),
         ("bound, reads merged [cycle]", [_bound(result) for result in results]),
         ("L2 reads [sector]", [f"{result.counters.get(reads, 0):,}" for result in results]),
@@ -221,7 +222,7 @@ def _limits(results: Sequence[Result]) -> tuple[str, list[str]]:
     from hoppersim.result.limiter_text import gains_most, relaxations
 
     if any(not relaxations(result) for result in results):
-        return "likely limit", [str(result.limiter) for result in results]
+        return "likely limit", _of_ended(results, lambda result: str(result.limiter))
     return "gains most, by reruns", [gains_most(result) for result in results]
 
 
@@ -233,6 +234,16 @@ def _waves(results: Sequence[Result]) -> list[tuple[str, list[str]]]:
         ("waves of CTAs", [f"{result.waves}" for result in results]),
         ("slowest CTA [cycle]", [f"{result.cycles:,.0f}" for result in results]),
     ]
+
+
+def _until(time: str, result: Result) -> str:
+    """Say of a time that it is not that of a whole run, where it is not."""
+    return f"hung at {time}" if result.hung else time
+
+
+def _of_ended(results: Sequence[Result], write: Callable[[Result], str]) -> list[str]:
+    """Write a figure of each run; one that hung has none."""
+    return ["-" if result.hung else write(result) for result in results]
 
 
 def _silicon(results: Sequence[Result]) -> list[tuple[str, list[str]]]:

@@ -147,7 +147,6 @@ def simulate_raw(  # noqa: PLR0913, PLR0917 - the one place where all that a run
         hung = _run(clockwork, processes, max_cycles)
     if hung and not carrier.idle:
         raise InternalError("the fabric stopped while lines were under way")
-    late = not carrier.idle
     clockwork.drain()
     ctas = [cta for run in runs for cta in run.ctas]
     note_faults(findings, clockwork, ctas)
@@ -158,7 +157,7 @@ def simulate_raw(  # noqa: PLR0913, PLR0917 - the one place where all that a run
         ticks=max([_last_progress(clockwork, runs) if hung else 0, *(cta.end for cta in ctas)]),
         counters=carrier.counters(),
         lines=carrier.lines,
-        late=late,
+        landed=clockwork.landed,
         wall_seconds=perf_counter() - began,
         busy=busiest.busy if busiest else 0,
         busiest=busiest.role.name if busiest else "",

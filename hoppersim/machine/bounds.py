@@ -20,6 +20,9 @@ from hoppersim.machine.machine import Machine
 from hoppersim.machine.rules import closest
 from hoppersim.units import LINE_BYTES
 
+_PACED_BEHIND = ("tma", "l2")
+"""Kinds of ports whose servers let a line go at once, and spend its time before the next one."""
+
 
 class TrafficRow(NamedTuple):
     """What one SM asks for in a run, or sends to a peer.
@@ -52,13 +55,18 @@ class TrafficRow(NamedTuple):
 
 
 class LinkLoad(NamedTuple):
-    """Load of one port: `capacity` in B per SM cycle, loads in bytes, merged and unmerged."""
+    """Load of one port: `capacity` in B per SM cycle, loads in bytes, merged and unmerged.
+
+    Of these, `at_once` bytes leave without delay: an engine, or a slice, spends its time behind a line, so
+    `n` lines are only `n - 1` intervals apart.
+    """
 
     link: str
     kind: str
     capacity: float
     load: float
     load_unmerged: float
+    at_once: float = 0.0
 
     @property
     def cycles(self) -> float:
@@ -71,9 +79,7 @@ class LinkLoad(NamedTuple):
         return self._cycles(self.load_unmerged)
 
     def _cycles(self, load: float) -> float:
-        """An engine's first request leaves at once: `n` of them are only `n - 1` intervals apart."""
-        at_once = LINE_BYTES if self.kind == "tma" else 0
-        return max(0.0, load - at_once) / self.capacity
+        return max(0.0, load - self.at_once) / self.capacity
 
 
 @dataclass(frozen=True)
@@ -151,7 +157,9 @@ class _Loads:
             groups = self.mergeable.get(name, {}).values()
             merged = base + sum(max(*group, sum(group) / self.limit) for group in groups)
             unmerged = base + sum(sum(group) for group in groups)
-            found.append(LinkLoad(name, ports[name].kind, ports[name].capacity, merged, unmerged))
+            port = ports[name]
+            at_once = port.servers * LINE_BYTES if port.kind in _PACED_BEHIND else 0
+            found.append(LinkLoad(name, port.kind, port.capacity, merged, unmerged, at_once))
         return sorted(found, key=lambda load: (-load.cycles, load.link))
 
 

@@ -24,7 +24,7 @@ def explain_result(result: Result) -> list[str]:
     lines = [_what(result)]
     if result.hung:
         return [*lines, "It hangs:", *result.hang]
-    lines += [explain_limiter(result), *explain_bound(result)]
+    lines += [explain_limiter(result), *explain_late(result), *explain_bound(result)]
     lines += explain_tiles(result.tiles) if result.tiles is not None else []
     lines += explain_gains(result)
     lines += [*explain_silicon(result), *explain_error(result)]
@@ -47,6 +47,17 @@ def describe_launch(result: Result) -> str:
         ctas += f" in {result.ctas // result.cluster} clusters of {result.cluster}"
     waves = f", in {result.waves} waves" if result.waves > 1 else ""
     return f"{ctas} on {result.sms_used} of {result.sms_of_chip} SMs{waves}"
+
+
+def explain_late(result: Result) -> list[str]:
+    """Say that bytes land when the last CTA has ended, if any do."""
+    if not result.late_cycles:
+        return []
+    text = (
+        f"Nobody waits for the last bytes: they land {result.late_cycles:,.0f} cycles after the last CTA has "
+        f"ended. Rates and shares count up to then, the time of the CTAs does not."
+    )
+    return [text]
 
 
 def explain_bound(result: Result) -> list[str]:
@@ -151,8 +162,9 @@ def _unmeasured(error: ModelError, machine: str, kind: str) -> str:
 
 
 def _what(result: Result) -> str:
+    rate = "" if result.hung else f", {result.rates.used_sm:.1f} B/cycle per used SM"
     return (
         f"{result.work} on {result.machine}: {describe_launch(result)} received "
         f"{result.delivered_bytes / 1e6:,.2f} MB in {result.run_cycles:,.0f} cycles "
-        f"({result.seconds * 1e6:,.2f} us), {result.rates.used_sm:.1f} B/cycle per used SM."
+        f"({result.seconds * 1e6:,.2f} us){rate}."
     )

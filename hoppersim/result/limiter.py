@@ -16,6 +16,9 @@ from hoppersim.result.schema import Limiter, LinkUse
 SATURATED = 0.80
 """Share of the run above which a resource is said to limit, else a thread: one less busy waits for data."""
 
+NOTHING = Limiter(name="none", share=0.0)
+"""What limits a run that never ends."""
+
 RESOURCES = {
     "tma": "TMA engine",
     "slice": "L2 slice",

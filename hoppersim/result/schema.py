@@ -27,7 +27,10 @@ class _Part(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
 
 
 class Rates(_Part, frozen=True, kw_only=True):
-    """Delivered bytes over the time of the run: `cycles`, or `window_cycles` in waves."""
+    """Delivered bytes over the time of the run: `cycles`, or `window_cycles` in waves or with late bytes.
+
+    All are 0 for a run that hung.
+    """
 
     chip: Annotated[float, _of("B/cycle", "all SMs together")]
     used_sm: Annotated[float, _of("B/cycle", "for each SM with a CTA")]
@@ -43,7 +46,8 @@ class SmFigures(_Part, frozen=True, kw_only=True):
     bytes: Annotated[int, _of("B", "delivered to its shared memory")]
     cycles: Annotated[float, _of("cycle", "its longest CTA, first to last instruction")]
     rate: Annotated[
-        float, _of("B/cycle", "bytes over cycles; in waves, over first start to last end of its CTAs")
+        float,
+        _of("B/cycle", "bytes over cycles; in waves, over first start to last end of its CTAs; 0 in a hang"),
     ]
 
 
@@ -70,7 +74,9 @@ class LinkUse(_Part, frozen=True, kw_only=True):
 class Limiter(_Part, frozen=True, kw_only=True):
     """What sets the time."""
 
-    name: Annotated[str, _of("", "a resource, or `latency`, or `issue` or `compute` of a thread")]
+    name: Annotated[
+        str, _of("", "a resource, or `latency`, or `issue` or `compute` of a thread; `none` of a hang")
+    ]
     share: Annotated[float, _of("share", "how busy it was")]
     role: Annotated[str, _of("", "role of that thread; empty for a resource and for `latency`")] = ""
 
@@ -230,11 +236,15 @@ class Result(_Part, frozen=True, kw_only=True):
     cycles: Annotated[float, _of("cycle", "time of the slowest CTA from its first to its last instruction")]
     seconds: Annotated[float, _of("s", "`cycles` in seconds; in waves, `window_cycles`")]
     window_cycles: Annotated[
-        float, _of("cycle", "makespan: first start to last end of all CTAs; links refer to it")
+        float,
+        _of("cycle", "makespan: first start to last end of all CTAs and their bytes; links refer to it"),
     ]
     waves: Annotated[
         int, _of("wave", "CTAs that follow each other in one place of an SM; 1 where all fit at once")
     ] = 1
+    late_cycles: Annotated[
+        float, _of("cycle", "of the window, after the last end: nobody waits for the last bytes")
+    ] = 0.0
     delivered_bytes: Annotated[int, _of("B", "reached shared memory, every receiver of a multicast counted")]
     rates: Annotated[Rates, _of("", "delivered bytes over time")]
     counters: Annotated[dict[str, int], _of("", "totals, by Nsight Compute's names where it has one")]
@@ -262,9 +272,12 @@ class Result(_Part, frozen=True, kw_only=True):
         return self.window_cycles if self.waves > 1 else self.cycles
 
     def __repr__(self) -> str:
+        head = f"Result {self.work} on {self.machine}:"
+        if self.hung:
+            return f"<{head} hung after {self.cycles:,.0f} cycles>"
         return (
-            f"<Result {self.work} on {self.machine}: {self.run_cycles:,.0f} cycles, "
-            f"{self.rates.used_sm:.1f} B/cycle per used SM, limited by {self.limiter.name}>"
+            f"<{head} {self.run_cycles:,.0f} cycles, {self.rates.used_sm:.1f} B/cycle per used SM, "
+            f"limited by {self.limiter.name}>"
         )
 
     def _repr_html_(self) -> str:
@@ -283,13 +296,19 @@ class Result(_Part, frozen=True, kw_only=True):
                 "CTAs",
                 f"{self.ctas} in clusters of {self.cluster}, on {self.sms_used} of {self.sms_of_chip} SMs",
             ),
-            ("time", f"{self.run_cycles:,.0f} cycles ({self.seconds * 1e6:,.2f} us)"),
+            (
+                "hung after" if self.hung else "time",
+                f"{self.run_cycles:,.0f} cycles ({self.seconds * 1e6:,.2f} us)",
+            ),
             ("delivered", f"{self.delivered_bytes:,} B"),
-            ("rate, chip", f"{self.rates.chip:,.1f} B/cycle"),
-            ("rate, used SM", f"{self.rates.used_sm:.1f} B/cycle"),
-            ("rate, SM of the chip", f"{self.rates.chip_sm:.1f} B/cycle"),
-            ("limiter", str(self.limiter)),
         ]
+        if not self.hung:
+            lines += [
+                ("rate, chip", f"{self.rates.chip:,.1f} B/cycle"),
+                ("rate, used SM", f"{self.rates.used_sm:.1f} B/cycle"),
+                ("rate, SM of the chip", f"{self.rates.chip_sm:.1f} B/cycle"),
+                ("limiter", str(self.limiter)),
+            ]
         if self.bounds is not None:
             lines.append(("bound", f"{self.bounds.merged_cycles:,.0f} cycles ({self.bounds.merged_link})"))
         if self.provisional:
