@@ -37,7 +37,7 @@ def check(
     if json:
         from hoppersim.result.export import to_json
 
-        typer.echo(to_json(violations), nl=False)
+        typer.echo(to_json([violation._asdict() for violation in violations]), nl=False)
     else:
         for violation in violations:
             typer.echo(str(violation))

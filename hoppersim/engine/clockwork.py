@@ -25,7 +25,7 @@ from hoppersim.engine.tiles import Tiles
 AFTER_ORDINARY_EVENTS = 2
 """SimPy priority of the pump: below every event that SimPy itself or a role schedules."""
 FAR = 1 << 50
-FOREVER = 1 << 62
+FOREVER = 1 << 48
 DRAIN_STEP = 1 << 20
 
 

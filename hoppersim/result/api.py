@@ -23,6 +23,10 @@ if TYPE_CHECKING:
     from hoppersim.result.schema import Result
 
 
+MOST_LISTED = 20
+"""Broken rules that an error lists one by one."""
+
+
 class IllegalWorkError(HopperSimError):
     """A work that breaks rules; `violations` has all of them."""
 
@@ -30,7 +34,9 @@ class IllegalWorkError(HopperSimError):
 
     def __init__(self, violations: list[Violation]) -> None:
         self.violations = violations
-        listed = "; ".join(str(violation) for violation in violations)
+        listed = "; ".join(str(violation) for violation in violations[:MOST_LISTED])
+        more = len(violations) - MOST_LISTED
+        listed += f"; and {more} more: `hoppersim check` lists them" if more > 0 else ""
         super().__init__(f"the work breaks {len(violations)} rule(s): {listed}")
 
 
@@ -90,7 +96,7 @@ def simulate(  # noqa: PLR0913 - what a run can be given beside its work
 
 
 def _require(machine: object, work: object, extras: object) -> None:
-    """Refuse what is no machine, no work, or not a tuple of functions.
+    """Refuse what is no machine, no work or one without flows, or not a tuple of functions.
 
     Raises
     ------
@@ -98,12 +104,13 @@ def _require(machine: object, work: object, extras: object) -> None:
         Naming the argument, and what makes the right thing.
     """
     from hoppersim.machine.machine import Machine
-    from hoppersim.program.work import Work
+    from hoppersim.program.work import Work, require_flows
 
     if not isinstance(machine, Machine):
         raise InputError("machine", machine, "must be a Machine", f"load_machine({machine!r})")
     if not isinstance(work, Work):
         raise InputError("work", work, "must be a Work", "build_case(case) or load_work(path)")
+    require_flows(work)
     if not isinstance(extras, tuple):
         raise InputError("extras", extras, "must be a tuple of functions", "extras=(function,)")
 

@@ -101,12 +101,14 @@ def relax(machine: Machine, work: Work, result: Result) -> WhatIf:
     Returns
     -------
     WhatIf
-        The reruns by their gain; none, with a note, where the work hangs or its loops cannot be shortened
-        and it is too long to be rerun whole.
+        The reruns by their gain; none, with a note, where the work hangs or takes no time, or its loops
+        cannot be shortened and it is too long to be rerun whole.
     """
     trips, waves = main_trips(work), result.waves > 1
     if result.hung:
         return not_tried("the work hangs", trips)
+    if not result.cycles:
+        return not_tried("the work takes no time", trips)
     runs = first_trips(work, effort_of(work, result.speed.lines, result.ctas))
     if not runs:
         return not_tried("its loops cannot be shortened without changing what it does", trips)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import msgspec
 
+from hoppersim.errors import InputError
 from hoppersim.result.schema import Measured, Result
 
 UNCALIBRATED_ERROR = 0.10
@@ -57,7 +58,16 @@ def compare(first: Result, second: Result, names: tuple[str, str], error: float 
         What to call them.
     error
         Relative error to allow for; None takes the one that fits the machine's numbers.
+
+    Raises
+    ------
+    InputError
+        If one of them takes no time at all, so that there is nothing to compare.
     """
+    for result, name in zip((first, second), names, strict=True):
+        if not result.cycles:
+            rule = "a run is compared by its time, and this one does nothing that takes any"
+            raise InputError(name, "0 cycles", rule, "a role with an operation")
     if error is None:
         error = UNCALIBRATED_ERROR if first.provisional or second.provisional else CALIBRATED_ERROR
     per_byte = 0 < first.delivered_bytes != second.delivered_bytes > 0

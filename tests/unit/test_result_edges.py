@@ -3,17 +3,30 @@
 from __future__ import annotations
 
 import pytest
+from msgspec.structs import replace
 
 from hoppersim.cli.render import result_table
+from hoppersim.errors import InputError
 from hoppersim.machine.loading import load_machine
 from hoppersim.machine.machine import Machine
 from hoppersim.program import Barrier, Buffer, ExpectTx, Launch, Role, TensorMap, Wait, Work, make_work
 from hoppersim.program.case_spec import Case
 from hoppersim.program.cases import build_case
-from hoppersim.program.operations import Affine, BulkCopy, Operation, RemoteStore, StAsync, TmaLoad, TmaStore
+from hoppersim.program.operations import (
+    Affine,
+    BulkCopy,
+    Operation,
+    RemoteStore,
+    StAsync,
+    Sync,
+    TmaLoad,
+    TmaStore,
+)
 from hoppersim.result.api import simulate
 from hoppersim.result.explain import explain_result
+from hoppersim.result.relaxed import relax
 from hoppersim.result.schema import Result
+from hoppersim.result.verdict import compare
 
 PEER = Affine(rank=1, base=1, wrap=2)
 SIZE = 32768
@@ -90,6 +103,19 @@ def test_a_run_that_hangs_says_how_far_it_came_and_gives_no_rates(tiny: Machine)
     assert result.limiter.name == "none"
     told = [repr(result), *explain_result(result), *(text for pair in result.summary() for text in pair)]
     assert not any("B/cycle" in text for text in told)
+
+
+@pytest.mark.parametrize("place", [0, 1])
+def test_a_run_of_no_time_is_compared_with_nothing_and_nothing_would_change_it(
+    tiny: Machine, place: int
+) -> None:
+    nothing, something = simulate(tiny, _pair()), simulate(tiny, _pair(Sync("cta")))
+    assert nothing.cycles == 0
+    with pytest.raises(InputError, match=r"idle = '0 cycles'"):
+        compare(*((nothing, something) if place == 0 else (something, nothing)),
+                ("idle", "busy") if place == 0 else ("busy", "idle"))  # fmt: skip
+    tried = replace(nothing, what_if=relax(tiny, _pair(), nothing))
+    assert any("the work takes no time" in line for line in explain_result(tried))
 
 
 def test_the_table_of_a_run_that_hangs_shows_no_rate(tiny: Machine) -> None:

@@ -60,7 +60,7 @@ def transaction_range(context: Context) -> Iterator[Finding]:
                 )
 
 
-@rule("HS-MB-003", "Each phase receives as many bytes as it expects.", _COMPLETE, deep=True)
+@rule("HS-MB-003", "Each phase receives as many bytes as it expects.", _COMPLETE, turn="deep")
 def bytes_balance(context: Context) -> Iterator[Finding]:
     """Compare the bytes that a phase announces with those that its loads and copies deliver to this CTA.
 
@@ -80,7 +80,7 @@ def bytes_balance(context: Context) -> Iterator[Finding]:
             yield Finding(f"{act.path}.bytes", announced(context, act), rule_text, nearest)
 
 
-@rule("HS-MB-004", "Each phase receives as many arrivals as its barrier counts.", _COMPLETE, deep=True)
+@rule("HS-MB-004", "Each phase receives as many arrivals as its barrier counts.", _COMPLETE, turn="deep")
 def arrivals_balance(context: Context) -> Iterator[Finding]:
     """Compare the arrivals that can still come with those that are missing.
 
@@ -96,7 +96,7 @@ def arrivals_balance(context: Context) -> Iterator[Finding]:
             yield Finding(f"{declaration(context, key)}.count", state.count, rule_text, arrived or None)
 
 
-@rule("HS-MB-005", "A phase that expects bytes also gets its arrival.", _COMPLETE, deep=True)
+@rule("HS-MB-005", "A phase that expects bytes also gets its arrival.", _COMPLETE, turn="deep")
 def expect_without_arrival(context: Context) -> Iterator[Finding]:
     """Look for phases that hold all their bytes and miss an arrival, because expect_tx alone does not arrive.
 
@@ -110,7 +110,7 @@ def expect_without_arrival(context: Context) -> Iterator[Finding]:
             yield Finding(f"{state.expects[0].path}.arrive", False, rule_text, True)
 
 
-@rule("HS-MB-006", "Every receiver of bytes arms its barrier.", _COMPLETE, deep=True)
+@rule("HS-MB-006", "Every receiver of bytes arms its barrier.", _COMPLETE, turn="deep")
 def unarmed_receiver(context: Context) -> Iterator[Finding]:
     """Look for CTAs whose barrier gets bytes that nobody announces there.
 
@@ -128,7 +128,7 @@ def unarmed_receiver(context: Context) -> Iterator[Finding]:
             yield Finding(state.deliveries[0].path, state.delivered, rule_text, fix)
 
 
-@rule("HS-MB-007", "No phase gets more arrivals than its barrier counts.", _OBJECT, deep=True)
+@rule("HS-MB-007", "No phase gets more arrivals than its barrier counts.", _OBJECT, turn="deep")
 def surplus_arrival(context: Context) -> Iterator[Finding]:
     """Look for arrivals in a phase whose arrivals are all in: pending ones would fall below zero.
 
@@ -146,7 +146,7 @@ def surplus_arrival(context: Context) -> Iterator[Finding]:
             yield Finding(state.surplus, key[1], rule_text, f"{key[1]}.count = {state.count + 1}")
 
 
-@rule("HS-MB-008", "The bytes of a phase stay within 2^20 - 1.", _OBJECT, deep=True)
+@rule("HS-MB-008", "The bytes of a phase stay within 2^20 - 1.", _OBJECT, turn="deep")
 def transaction_overflow(context: Context) -> Iterator[Finding]:
     """Follow the transaction count; it holds one sign and 20 bits.
 
@@ -166,7 +166,7 @@ def transaction_overflow(context: Context) -> Iterator[Finding]:
     "HS-MB-010",
     "A completed phase is waited for before the next one gets an arrival.",
     _OBSERVED,
-    deep=True,
+    turn="deep",
 )
 def unseen_phase(context: Context) -> Iterator[Finding]:
     """Look for arrivals that come before any wait has returned for the phase before.
@@ -195,7 +195,7 @@ def unseen_phase(context: Context) -> Iterator[Finding]:
             yield Finding(state.overrun, key[1], rule_text, f"{key[1]}.count = {count}" if count else later)
 
 
-@rule("HS-MB-009", "Roles do not wait for each other in a circle.", _COMPLETE, deep=True)
+@rule("HS-MB-009", "Roles do not wait for each other in a circle.", _COMPLETE, turn="deep")
 def circular_wait(context: Context) -> Iterator[Finding]:
     """Look for roles that all wait, each for what another would do next.
 

@@ -93,23 +93,25 @@ def whereabouts(actor: Actor) -> str:
 
 def _can_arrive(context: Context, key: Key, state: BarrierState) -> bool:
     """Tell whether a role that waits elsewhere has an arrival on this barrier, not yet made in this phase."""
+    made = set(state.arrivals)
     return any(
         (
             isinstance(visit.operation, Arrive)
             or (isinstance(visit.operation, ExpectTx) and visit.operation.arrive)
         )
         and _reaches(context, visit, actor, key)
-        and Act(actor.rank, visit.path) not in state.arrivals
+        and Act(actor.rank, visit.path) not in made
         for actor, visit in _possible(context, key)
     )
 
 
 def _can_deliver(context: Context, key: Key, state: BarrierState) -> bool:
     """Tell whether a role that waits elsewhere has bytes for this barrier, not yet sent in this phase."""
+    sent = set(state.deliveries)
     return any(
         isinstance(visit.operation, TmaLoad | BulkCopy | StAsync)
         and _reaches(context, visit, actor, key)
-        and Act(actor.rank, visit.path) not in state.deliveries
+        and Act(actor.rank, visit.path) not in sent
         for actor, visit in _possible(context, key)
     )
 

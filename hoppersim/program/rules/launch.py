@@ -95,7 +95,7 @@ def sms(context: Context) -> Iterator[Finding]:
 
 @rule(
     "HS-LA-005",
-    "A start skew is not negative, and warm-up launches are not either.",
+    "A start skew is not negative, and neither are warm-up launches and the seed.",
     "Definition of `Launch`",
 )
 def skew(context: Context) -> Iterator[Finding]:
@@ -115,6 +115,8 @@ def skew(context: Context) -> Iterator[Finding]:
             yield Finding("launch.skew", least, "a skew is 0 SM cycles or more", 0)
     if context.launch.warm < 0:
         yield Finding("launch.warm", context.launch.warm, "the number of warm-up launches is 0 or more", 0)
+    if context.launch.seed < 0:
+        yield Finding("launch.seed", context.launch.seed, "a seed is 0 or more", 0)
 
 
 @rule(
@@ -189,7 +191,7 @@ def counts(context: Context) -> Iterator[Finding]:
 
 
 def _with_stages(program: Program, finding: Finding) -> Finding:
-    """Add to a limit of shared memory how many stages of the longest ring it holds, where it holds any."""
+    """Add to a limit of shared memory how many stages of the longest ring it holds, if any."""
     stages = max((item.stages for item in program.buffers), default=1)
     if finding.field != "program.shared_bytes" or not isinstance(finding.nearest, int):
         return finding
@@ -197,7 +199,8 @@ def _with_stages(program: Program, finding: Finding) -> Finding:
     barriers = tuple(replace(item, stages=1) for item in program.barriers if item.stages == stages)
     stage = replace(program, buffers=buffers, barriers=barriers).shared_bytes
     most = stages - -(-(program.shared_bytes - finding.nearest) // stage) if stage else 0
-    return finding._replace(nearest=f"{finding.nearest}, at most {most} stages") if most > 0 else finding
+    hint = f"at most {most} stages" if most > 0 else "fewer or smaller buffers"
+    return finding._replace(nearest=f"{finding.nearest}, {hint}")
 
 
 def _refused(

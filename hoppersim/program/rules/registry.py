@@ -5,7 +5,7 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import Literal, NamedTuple
 
 from hoppersim.errors import InputError
 from hoppersim.program.operands import nearest_name
@@ -36,24 +36,28 @@ class Violation(NamedTuple):
 
 
 Checker = Callable[[Context], Iterator[Finding]]
+Turn = Literal["first", "plain", "deep"]
 
 
 @dataclass(frozen=True)
 class Rule:
-    """One rule. `deep` rules follow the program's course and run only where no plain rule is broken."""
+    """One rule, checked in its turn: those of a later turn only where no rule of an earlier one is broken.
+
+    First come the limits within which the others can count, last those that follow the program's course.
+    """
 
     code: str
     title: str
     source: str
     checker: Checker
-    deep: bool
+    turn: Turn
 
 
 RULES: dict[str, Rule] = {}
 """All rules by code, in the order in which they are checked."""
 
 
-def rule(code: str, title: str, source: str, *, deep: bool = False) -> Callable[[Checker], Checker]:
+def rule(code: str, title: str, source: str, *, turn: Turn = "plain") -> Callable[[Checker], Checker]:
     """Register a checker; its docstring is the page that explains the rule, with an example and the fix.
 
     Parameters
@@ -64,14 +68,14 @@ def rule(code: str, title: str, source: str, *, deep: bool = False) -> Callable[
         The rule in one sentence.
     source
         The text or measurement that the rule comes from.
-    deep
-        Whether the checker needs a program that breaks no plain rule.
+    turn
+        When it is checked (see `Rule`).
     """
 
     def register(checker: Checker) -> Checker:
         if code in RULES:
             raise ValueError(f"the code {code} is taken")
-        RULES[code] = Rule(code, title, source, checker, deep)
+        RULES[code] = Rule(code, title, source, checker, turn)
         return checker
 
     return register
