@@ -116,7 +116,7 @@ launches = st.builds(
     small,
     small,
 )
-works = st.lists(st.builds(Flow, programs, launches), max_size=2).map(lambda flows: Work(tuple(flows)))
+works = st.lists(st.builds(Flow, programs, launches), min_size=1, max_size=2).map(lambda flows: Work(tuple(flows)))
 
 
 @settings(max_examples=150, deadline=None)

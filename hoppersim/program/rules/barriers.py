@@ -14,9 +14,11 @@ from hoppersim.program.rules.diagnosis import (
     diagnose,
     name,
     stuck,
+    waiters,
     whereabouts,
 )
 from hoppersim.program.rules.registry import Finding, rule
+from hoppersim.program.rules.repair import find_repair
 
 _OBJECT = "PTX ISA, mbarrier object: pending and expected arrivals, tx-count"
 _OBSERVED = "PTX ISA, mbarrier: a test_wait or try_wait returns True before an arrive-on in the next phase"
@@ -88,12 +90,17 @@ def arrivals_balance(context: Context) -> Iterator[Finding]:
 
     Fix: arrive from every CTA that uses the data (``to = 1`` for the leader), or lower the count.
     """
-    for key, state in stuck(context):
-        if diagnose(context, key, state) == "arrivals":
-            arrived = state.count - state.pending
-            come = f"no more than {arrived} come in phase {state.phase}"
-            rule_text = f"{name(key)} counts {state.count} arrivals and {come}"
-            yield Finding(f"{declaration(context, key)}.count", state.count, rule_text, arrived or None)
+    lacking = [(k, state) for k, state in stuck(context) if diagnose(context, k, state) == "arrivals"]
+    repair = find_repair(context) if lacking else None
+    for key, state in lacking:
+        arrived = state.count - state.pending
+        come = f"no more than {arrived} come in phase {state.phase}"
+        rule_text = f"{name(key)} counts {state.count} arrivals and {come}"
+        if repair is not None:
+            yield repair.finding(rule_text)
+            continue
+        rule_text += f"; waiting for it: {waiters(context, key)}"
+        yield Finding(f"{declaration(context, key)}.count", state.count, rule_text, arrived or None)
 
 
 @rule("HS-MB-005", "A phase that expects bytes also gets its arrival.", _COMPLETE, turn="deep")
@@ -191,8 +198,13 @@ def unseen_phase(context: Context) -> Iterator[Finding]:
             seen.add(state.overrun)
             rule_text = f"{name(key)} gets this arrival before its phase before was waited for"
             count = count_of_a_round(context, key)
-            later = f"hold it back until rank {key[0]} has waited for {key[1]}"
-            yield Finding(state.overrun, key[1], rule_text, f"{key[1]}.count = {count}" if count else later)
+            if count:
+                yield Finding(state.overrun, key[1], rule_text, f"{key[1]}.count = {count}")
+            elif (repair := find_repair(context)) is not None:
+                yield repair.finding(f"{rule_text} ({state.overrun})")
+            else:
+                later = f"hold it back until rank {key[0]} has waited for {key[1]}"
+                yield Finding(state.overrun, key[1], rule_text, later)
 
 
 @rule("HS-MB-009", "Roles do not wait for each other in a circle.", _COMPLETE, turn="deep")
@@ -206,6 +218,9 @@ def circular_wait(context: Context) -> Iterator[Finding]:
     if not context.course.blocked or any(
         diagnose(context, key, state) or state.overrun for key, state in stuck(context)
     ):
+        return
+    if (repair := find_repair(context)) is not None:
+        yield repair.finding("nobody can go on")
         return
     waiting = [
         f"{actor.role.name} of rank {actor.rank} at {whereabouts(actor)}" for actor in context.course.blocked
