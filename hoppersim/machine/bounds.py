@@ -4,7 +4,8 @@ Load follows the fixed routes and an even address hash. A multicast counts once 
 behind the GPC port unless the machine says otherwise. Unicast rows that share data may be merged in front of
 the slices of a partition, and then pass the port of each GPC once: `cycles` assumes that all of them are, as
 far as an entry may serve several requests; `cycles_unmerged` assumes that none is. Latency, queues, uneven
-hashing and what software costs are left out.
+hashing and what software costs are left out. What crosses between the partitions does not bind: how much it
+is depends on which pages are read, and may be nothing.
 """
 
 from __future__ import annotations
@@ -22,6 +23,8 @@ from hoppersim.units import LINE_BYTES
 
 _PACED_BEHIND = ("tma", "l2")
 """Kinds of ports whose servers let a line go at once, and spend its time before the next one."""
+_BY_CHANCE = "fabric"
+"""Kind of the ports of which only the mean load is known."""
 
 
 class TrafficRow(NamedTuple):
@@ -91,7 +94,7 @@ class Bound:
     link: str
     link_unmerged: str
     loads: tuple[LinkLoad, ...]
-    """All loaded ports, the slowest first."""
+    """All loaded ports, the slowest first, those between the partitions included."""
 
 
 def bound(machine: Machine, rows: Iterable[TrafficRow]) -> Bound:
@@ -119,10 +122,11 @@ def bound(machine: Machine, rows: Iterable[TrafficRow]) -> Bound:
         _check(machine, number, row)
         _add_row(machine, loads, row)
     table = loads.table(chip_ports(machine))
-    if not table:
-        return Bound(0.0, 0.0, "", "", ())
-    unmerged = max(table, key=lambda load: load.cycles_unmerged)
-    return Bound(table[0].cycles, unmerged.cycles_unmerged, table[0].link, unmerged.link, tuple(table))
+    binding = [load for load in table if load.kind != _BY_CHANCE]
+    if not binding:
+        return Bound(0.0, 0.0, "", "", tuple(table))
+    unmerged = max(binding, key=lambda load: load.cycles_unmerged)
+    return Bound(binding[0].cycles, unmerged.cycles_unmerged, binding[0].link, unmerged.link, tuple(table))
 
 
 class _Loads:

@@ -93,6 +93,15 @@ def test_a_slice_lets_its_first_line_go_at_once_so_that_slow_slices_keep_to_the_
     assert result.window_cycles >= result.bounds.merged_cycles
 
 
+def test_pages_that_all_lie_on_the_readers_side_may_beat_the_mean_of_what_crosses() -> None:
+    slow = load_machine("tiny", ["l2.fabric_bytes_per_cycle=0.1"])
+    case = Case("unicast", rows=8, iterations=1, grid=1, memory="hbm", pattern="sweep")
+    result = _both(slow, build_case(case))
+    assert result.bounds is not None
+    assert result.window_cycles >= result.bounds.merged_cycles
+    assert result.window_cycles < 8 * 128 / 2 / 0.1
+
+
 def test_a_run_that_hangs_says_how_far_it_came_and_gives_no_rates(tiny: Machine) -> None:
     body = (ExpectTx("bar", 2 * 8192), UNWAITED["tma_load"], Wait("bar", 0))
     result = _both(tiny, _pair(*body), checks=False)
