@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from msgspec.structs import replace
 
 from hoppersim.errors import EXIT_INPUT, HopperSimError, InputError
-from hoppersim.program.rules import check
+from hoppersim.program.rules import check, check_needed
 from hoppersim.result.build import build_result
 from hoppersim.result.source import make_source
 from hoppersim.units import to_cycles
@@ -68,7 +68,7 @@ def simulate(  # noqa: PLR0913 - what a run can be given beside its work
         is called once, with a `hoppersim.engine.guests.Guest`.
     checks
         Refuse works that break a rule, and watch the run for races. Without, an illegal program is simulated
-        as it is, up to its hang if it has one.
+        as it is, up to its hang if it has one; what no GPU could start is refused all the same.
     observer
         Notes what happens, for a trace (see `hoppersim.trace`); the Result is the same.
     tiles
@@ -140,7 +140,7 @@ def _simulate(  # noqa: PLR0913, PLR0917 - passes on what `simulate` takes
     from hoppersim.engine.simulate import simulate_raw
     from hoppersim.engine.tiles import Tiles
 
-    violations = check(work, machine) if checks else []
+    violations = check(work, machine) if checks else check_needed(work, machine)
     if violations:
         raise IllegalWorkError(violations)
     tiles = tiles or Tiles()

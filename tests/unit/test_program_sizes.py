@@ -184,3 +184,26 @@ def test_a_loop_inside_another_of_its_name_gives_the_outer_ones_trip_back(tiny: 
 
     same, other = (simulate(tiny, work(name)) for name in ("i", "j"))
     assert (same.cycles, same.counters) == (other.cycles, other.counters)
+
+
+@pytest.mark.parametrize(
+    ("body", "code"),
+    [
+        ((Wait("nothing"),), "HS-OP-001"),
+        ((TmaLoad("map", (0,), "tile", "full"),), "HS-TM-012"),
+        ((TmaLoad("map", (0, 0), "tile", "full", mask=0b100),), "HS-MC-002"),
+        ((TmaLoad("map", (0, Affine(loops={"j": 1})), "tile", "full"),), "HS-OP-009"),
+        ((For(0, (Arrive("full"),)),), "HS-LA-008"),
+    ],
+)
+def test_what_no_simulation_can_do_is_refused_without_checks_too(
+    tiny: Machine, body: tuple[Operation, ...], code: str
+) -> None:
+    with pytest.raises(IllegalWorkError, match=code):
+        simulate(tiny, _work(*body), checks=False)
+
+
+def test_a_tensor_beyond_its_memory_is_refused_without_checks_too(tiny: Machine) -> None:
+    work = _work(*_load(Affine()), launch=Launch(allocations=(Allocation("data", 1000),)))
+    with pytest.raises(IllegalWorkError, match="HS-TM-011"):
+        simulate(tiny, work, checks=False)

@@ -35,16 +35,25 @@ def check(work: Work, machine: Machine | None = None) -> list[Violation]:
     InputError
         If loops lie in each other so deep that they cannot be followed.
     """
+    return _check(work, machine, list(RULES.values()))
+
+
+def check_needed(work: Work, machine: Machine) -> list[Violation]:
+    """Find, as `check` does, what keeps a work from being simulated at all, hangs and races left aside."""
+    return _check(work, machine, [entry for entry in RULES.values() if entry.needed])
+
+
+def _check(work: Work, machine: Machine | None, rules: list[Rule]) -> list[Violation]:
     found: list[Violation] = []
     for number, flow in enumerate(work.flows):
         context = Context(flow, machine)
-        turns = (list(_violations(context, number, turn)) for turn in get_args(Turn))
+        turns = (list(_violations(context, number, rules, turn)) for turn in get_args(Turn))
         found += next(filter(None, turns), [])
     return found
 
 
-def _violations(context: Context, number: int, turn: Turn) -> Iterator[Violation]:
-    for entry in RULES.values():
+def _violations(context: Context, number: int, rules: list[Rule], turn: Turn) -> Iterator[Violation]:
+    for entry in rules:
         if entry.turn == turn:
             for finding in entry.checker(context):
                 yield Violation(entry.code, f"flows[{number}].{finding.field}", *finding[1:])
@@ -52,4 +61,14 @@ def _violations(context: Context, number: int, turn: Turn) -> Iterator[Violation
 
 _FAMILIES = (sizes, tensor_maps, launch, barriers, masks, operations, accesses, exits)
 
-__all__ = ["RULES", "Context", "Finding", "Rule", "Violation", "check", "explain_code", "rule"]
+__all__ = [
+    "RULES",
+    "Context",
+    "Finding",
+    "Rule",
+    "Violation",
+    "check",
+    "check_needed",
+    "explain_code",
+    "rule",
+]

@@ -25,7 +25,7 @@ _OBSERVED = "PTX ISA, mbarrier: a test_wait or try_wait returns True before an a
 _COMPLETE = "PTX ISA, mbarrier: a phase completes when pending arrivals and tx-count are both zero"
 
 
-@rule("HS-MB-001", "A barrier counts 1 to 2^20 - 1 arrivals.", _OBJECT)
+@rule("HS-MB-001", "A barrier counts 1 to 2^20 - 1 arrivals.", _OBJECT, needed=True)
 def arrival_count(context: Context) -> Iterator[Finding]:
     """Check the counts with which barriers are initialised.
 

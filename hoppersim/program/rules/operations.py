@@ -25,7 +25,7 @@ _NAMES = {
 }
 
 
-@rule("HS-OP-001", "Every name that is used is declared.", _LANGUAGE)
+@rule("HS-OP-001", "Every name that is used is declared.", _LANGUAGE, needed=True)
 def known_names(context: Context) -> Iterator[Finding]:
     """Check the names of buffers, barriers, tensor maps and allocations.
 
@@ -46,7 +46,7 @@ def known_names(context: Context) -> Iterator[Finding]:
             yield Finding(f"program.maps[{number}].allocation", item.allocation, rule_text, near)
 
 
-@rule("HS-OP-002", "No two things of a kind have one name.", _LANGUAGE)
+@rule("HS-OP-002", "No two things of a kind have one name.", _LANGUAGE, needed=True)
 def unique_names(context: Context) -> Iterator[Finding]:
     """Check for names that are declared twice.
 
@@ -165,7 +165,10 @@ def lane_sync(context: Context) -> Iterator[Finding]:
 
 
 @rule(
-    "HS-OP-009", "Operands use enclosing loops, tables for every rank, and steps below their wrap.", _LANGUAGE
+    "HS-OP-009",
+    "Operands use enclosing loops, tables for every rank, and steps below their wrap.",
+    _LANGUAGE,
+    needed=True,
 )
 def operands(context: Context) -> Iterator[Finding]:
     """Check affine operands; a loop advances them by an increment and one compare-and-reset.
@@ -218,7 +221,12 @@ def equal_syncs(context: Context) -> Iterator[Finding]:
                 break
 
 
-@rule("HS-OP-013", "Nobody computes for less than no time, or waits for fewer than no stores.", _LANGUAGE)
+@rule(
+    "HS-OP-013",
+    "Nobody computes for less than no time, or waits for fewer than no stores.",
+    _LANGUAGE,
+    needed=True,
+)
 def no_less_than_none(context: Context) -> Iterator[Finding]:
     """Check the cycles of `Compute` and the pending groups of `StoreWait`.
 

@@ -43,7 +43,8 @@ Turn = Literal["first", "plain", "deep"]
 class Rule:
     """One rule, checked in its turn: those of a later turn only where no rule of an earlier one is broken.
 
-    First come the limits within which the others can count, last those that follow the program's course.
+    First come the limits within which the others can count, last those that follow the program's course. What
+    breaks a `needed` rule cannot be simulated at all, not even to see how it fails.
     """
 
     code: str
@@ -51,13 +52,16 @@ class Rule:
     source: str
     checker: Checker
     turn: Turn
+    needed: bool
 
 
 RULES: dict[str, Rule] = {}
 """All rules by code, in the order in which they are checked."""
 
 
-def rule(code: str, title: str, source: str, *, turn: Turn = "plain") -> Callable[[Checker], Checker]:
+def rule(
+    code: str, title: str, source: str, *, turn: Turn = "plain", needed: bool = False
+) -> Callable[[Checker], Checker]:
     """Register a checker; its docstring is the page that explains the rule, with an example and the fix.
 
     Parameters
@@ -68,14 +72,14 @@ def rule(code: str, title: str, source: str, *, turn: Turn = "plain") -> Callabl
         The rule in one sentence.
     source
         The text or measurement that the rule comes from.
-    turn
-        When it is checked (see `Rule`).
+    turn, needed
+        When it is checked, and whether a simulation depends on it (see `Rule`).
     """
 
     def register(checker: Checker) -> Checker:
         if code in RULES:
             raise ValueError(f"the code {code} is taken")
-        RULES[code] = Rule(code, title, source, checker, turn)
+        RULES[code] = Rule(code, title, source, checker, turn, needed)
         return checker
 
     return register

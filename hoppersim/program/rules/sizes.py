@@ -12,7 +12,7 @@ from hoppersim.program.rules.registry import Finding, rule
 from hoppersim.program.walk import Visit
 from hoppersim.program.work import Barrier, Buffer
 
-MOST_CTAS, MOST_IN_CLUSTER = 2**31 - 1, 2**10
+MOST_CTAS, MOST_IN_CLUSTER = 2**31 - 1, 32
 MOST_TRIPS, MOST_STAGES, MOST_VALUES = 2**40, 2**15, 2**24
 MOST_SUM = 2**60
 
@@ -22,6 +22,7 @@ MOST_SUM = 2**60
     "A work is of a size that a GPU could run and that can be counted.",
     "CUDA C++ Programming Guide, compute capabilities; and what a simulation can hold",
     turn="first",
+    needed=True,
 )
 def sizes(context: Context) -> Iterator[Finding]:
     """Check grid, cluster, memory, stages and trips against limits far beyond any kernel: slips of the pen.
