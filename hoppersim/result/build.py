@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
+from hoppersim.engine.findings import SENT_TO_NOBODY
 from hoppersim.program.canonical import work_hash
 from hoppersim.program.traffic import count_waves
 from hoppersim.result.bound import forecast
@@ -89,8 +90,10 @@ def build_result(
 def _checked_bounds(
     machine: Machine, work: Work, output: RunOutput, window: float, alone: bool
 ) -> Bounds | None:
-    """Check a completed run against what its traffic says, and give its bound."""
+    """Check a completed run against what its traffic says, and give its bound; none if some goes nowhere."""
     check_conservation(output.counters, bool(machine.spec.xbar.branch_behind_port))
+    if any(finding.code in SENT_TO_NOBODY for finding in output.findings):
+        return None
     loaded, bounds = forecast(machine, work)
     if alone:
         check_loads(output.counters, loaded)

@@ -9,12 +9,26 @@ from hoppersim.cli.render import result_table
 from hoppersim.errors import InputError
 from hoppersim.machine.loading import load_machine
 from hoppersim.machine.machine import Machine
-from hoppersim.program import Barrier, Buffer, ExpectTx, Launch, Role, TensorMap, Wait, Work, make_work
+from hoppersim.program import (
+    Allocation,
+    Barrier,
+    Buffer,
+    ExpectTx,
+    Flow,
+    Launch,
+    Program,
+    Role,
+    TensorMap,
+    Wait,
+    Work,
+    make_work,
+)
 from hoppersim.program.case_spec import Case
 from hoppersim.program.cases import build_case
 from hoppersim.program.operations import (
     Affine,
     BulkCopy,
+    Compute,
     Operation,
     RemoteStore,
     StAsync,
@@ -91,6 +105,18 @@ def test_a_slice_lets_its_first_line_go_at_once_so_that_slow_slices_keep_to_the_
     assert result.bounds is not None
     assert result.bounds.merged_link.startswith("l2.")
     assert result.window_cycles >= result.bounds.merged_cycles
+
+
+def test_bytes_that_are_sent_to_a_cta_that_has_left_arrive_nowhere_and_have_no_bound(tiny: Machine) -> None:
+    load = TmaLoad("map", (0, 0), "there", "bar", mask=0b11)
+    late = Role("late", (Compute(10_000), load), ranks=(0,))
+    early = Role("early", (Compute(1),), ranks=(1,))
+    program = Program("exits", (late, early), (Buffer("there", SIZE),), (Barrier("bar", 1),), (TILE,),
+                      without=("exit_sync",))  # fmt: skip
+    launch = Launch((Allocation("data", 131072),), grid=2, cluster=(2, 1, 1))
+    result = _both(tiny, Work((Flow(program, launch),)), checks=False)
+    assert any("HS-EX-001" in line for line in result.hazards)
+    assert (result.bounds, result.delivered_bytes) == (None, 8192)
 
 
 def test_pages_that_all_lie_on_the_readers_side_may_beat_the_mean_of_what_crosses() -> None:
