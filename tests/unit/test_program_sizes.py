@@ -152,6 +152,15 @@ def test_ten_thousand_boxes_of_which_the_bytes_do_not_add_up_are_soon_explained(
     assert time.perf_counter() - started < 4
 
 
+def test_a_program_of_more_operations_than_any_kernel_has_is_looked_at_no_further(tiny: Machine) -> None:
+    found = _found(_work(*(Arrive("full"),) * 99_999), tiny)
+    assert [(item.code, item.field, item.value) for item in found] == [
+        ("HS-LA-009", "flows[0].program.roles", 99_999)
+    ]
+    with pytest.raises(InputError, match="boxes = 99999: must lie from 1 to 16384"):
+        build_case(Case("multicast", 2, boxes=99_999))
+
+
 def test_an_error_lists_some_broken_rules_and_counts_the_others(tiny: Machine) -> None:
     body = (Compute(-1),) * (MOST_LISTED + 5)
     with pytest.raises(IllegalWorkError) as caught:

@@ -14,7 +14,7 @@ from hoppersim.program.work import Barrier, Buffer
 
 MOST_CTAS, MOST_IN_CLUSTER = 2**31 - 1, 32
 MOST_TRIPS, MOST_STAGES, MOST_VALUES = 2**40, 2**15, 2**24
-MOST_SUM = 2**60
+MOST_SUM, MOST_OPERATIONS = 2**60, 2**15
 
 
 @rule(
@@ -39,6 +39,10 @@ def sizes(context: Context) -> Iterator[Finding]:
     for field, items in held.items():
         for number, item in enumerate(items):
             yield from _stages(f"program.{field}[{number}]", item.stages)
+    if len(context.visits) > MOST_OPERATIONS:
+        rule_text = f"a program has at most {MOST_OPERATIONS} operations"
+        yield Finding("program.roles", len(context.visits), rule_text, MOST_OPERATIONS)
+        return
     for visit in context.visits:
         if isinstance(visit.operation, For):
             yield from _loop(visit, visit.operation)
