@@ -100,6 +100,8 @@ def outside_lines(machine: Machine, work: Work) -> list[str]:
     from hoppersim.program.outside import outside_bytes
 
     filled = outside_bytes(machine, work)
+    if filled is None:
+        return ["whether boxes lie out of bounds was not looked at: there are too many of them."]
     if not filled:
         return []
     text = (

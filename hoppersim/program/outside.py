@@ -11,35 +11,46 @@ from hoppersim.machine import Machine
 from hoppersim.program.operands import mask_ranks
 from hoppersim.program.operations import For, Operand, TmaLoad
 from hoppersim.program.tiles import box_tiles, loop_steps, operand_values
-from hoppersim.program.traffic import flow_clusters, place_flow
+from hoppersim.program.traffic import count_clusters, place_flow
 from hoppersim.program.walk import Visit, role_runs_on, walk_performed
 from hoppersim.program.work import Flow, TensorMap, Work
 
+MOST_PLACES = 2**24
+"""Places of the boxes of one load that are looked at one by one."""
 
-def outside_bytes(machine: Machine, work: Work) -> int:
+
+def outside_bytes(machine: Machine, work: Work) -> int | None:
     """Add up what lies out of bounds of all boxes that a legal work loads, for every receiver [B].
+
+    Returns
+    -------
+    int | None
+        None where there are too many boxes to look at.
 
     Raises
     ------
     InputError
         If a flow cannot be launched.
     """
-    return sum(
+    parts = [
         _outside(flow, visit, clusters)
         for flow in work.flows
-        for clusters in [len(flow_clusters(flow, place_flow(machine, flow)))]
+        for clusters in [count_clusters(flow, place_flow(machine, flow))]
         for visit in walk_performed(flow.program)
         if isinstance(visit.operation, TmaLoad) and not _is_inside(flow, visit, clusters)
-    )
+    ]
+    return None if None in parts else sum(part or 0 for part in parts)
 
 
-def _outside(flow: Flow, visit: Visit, clusters: int) -> int:
-    """Add up what lies out of bounds of the boxes of one load [B]."""
+def _outside(flow: Flow, visit: Visit, clusters: int) -> int | None:
+    """Add up what lies out of bounds of the boxes of one load [B]; None if they have too many places."""
     load = visit.operation
     assert isinstance(load, TmaLoad)
     tensor_map = flow.program.map(load.map)
     operands: tuple[Operand, ...] = (*load.coordinates, 1 if load.mask is None else load.mask)
     steps = loop_steps(operands, visit.loops)
+    if clusters * flow.launch.cluster_size * len(steps.counts) > MOST_PLACES:
+        return None
     total = 0
     for cluster in range(clusters):
         for rank in range(flow.launch.cluster_size):
@@ -48,7 +59,8 @@ def _outside(flow: Flow, visit: Visit, clusters: int) -> int:
                     operand_values(operand, column, cluster, rank)
                     for operand, column in zip(operands, steps.columns, strict=True)
                 )
-                receivers = np.array([len(mask_ranks(int(mask))) for mask in masks])
+                distinct, place = np.unique(masks, return_inverse=True)
+                receivers = np.array([len(mask_ranks(int(mask))) for mask in distinct])[place]
                 filled = tensor_map.box_bytes - box_tiles(tensor_map, 0, coordinates).bytes
                 total += int((filled * steps.counts * receivers).sum())
     return total

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+from msgspec.structs import replace
 
 from hoppersim.machine.machine import Machine
 from hoppersim.program import (
@@ -10,6 +11,7 @@ from hoppersim.program import (
     Barrier,
     Buffer,
     ExpectTx,
+    Flow,
     For,
     Launch,
     Operand,
@@ -67,3 +69,13 @@ def test_what_is_not_read_is_filled_for_every_receiver(
 @pytest.mark.parametrize("mode", ["unicast", "unicast_distinct", "multicast", "multicast_slices"])
 def test_no_case_goes_out_of_bounds(tiny: Machine, mode: str) -> None:
     assert outside_bytes(tiny, build_case(Case(mode, cluster=2, iterations=6, pattern="sweep"))) == 0
+
+
+def test_boxes_of_too_many_ctas_to_look_at_are_not_added_up(tiny: Machine) -> None:
+    work = build_case(Case("unicast", grid=2, iterations=6, pattern="sweep"))
+    flow = work.flows[0]
+    tall = replace(flow.program.maps[0], dims=(flow.program.maps[0].dims[0], 8))
+    program = replace(flow.program, maps=(tall,))
+    few, many = (Work((Flow(program, replace(flow.launch, grid=grid)),)) for grid in (2, 2**31 - 1))
+    assert (outside_bytes(tiny, few) or 0) > 0
+    assert outside_bytes(tiny, many) is None
