@@ -1,6 +1,12 @@
 """Lets ``python -m hoppersim`` work like the ``hoppersim`` command."""
 
-from hoppersim.cli.app import entry
+from hoppersim.start import start
+
+
+def main() -> None:
+    """Run the command line of this process."""
+    start("hoppersim.cli.app")
+
 
 if __name__ == "__main__":
-    entry()
+    main()

@@ -13,7 +13,7 @@ from typing import Any
 import typer
 
 from hoppersim.digits import require_plain_digits
-from hoppersim.errors import EXIT_INPUT, HopperSimError, InternalError
+from hoppersim.errors import EXIT_INPUT, EXIT_INTERNAL, HopperSimError, InternalError
 
 UsageError: type[Any] = typer.BadParameter.__bases__[0]
 """What Typer raises for arguments that do not fit; the module it lies in differs between versions."""
@@ -66,6 +66,9 @@ def run_command(app: typer.Typer, name: str, arguments: Sequence[str] | None = N
         prefix = "internal error" if isinstance(error, InternalError) else "error"
         typer.echo(f"{prefix}: {error}", err=True)
         return error.exit_code
+    except MemoryError:
+        typer.echo("error: out of memory: a smaller work, or fewer processes, takes less", err=True)
+        return EXIT_INTERNAL
     except UsageError as error:
         if text := _usage_text(error, given):
             typer.echo(f"error: {text}; see {error.ctx.command_path if error.ctx else name} --help", err=True)

@@ -8,6 +8,7 @@ EXIT_INPUT = 2
 EXIT_VIOLATIONS = 3
 EXIT_HANG = 4
 EXIT_TOLERANCE = 5
+EXIT_INTERRUPTED = 130  # what shells give for a command that was interrupted
 
 
 class HopperSimError(Exception):

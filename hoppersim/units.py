@@ -50,8 +50,8 @@ def parse_bytes(text: str) -> int:
     if factor is None or not number:
         raise ValueError(f"{text!r} is not a size; write for example 32KB or 4GiB")
     size = float(number) * factor
-    if not isfinite(size):
-        raise ValueError(f"{text!r} is not a finite size")
+    if not isfinite(size) or size != int(size):
+        raise ValueError(f"{text!r} is not a whole number of bytes")
     return int(size)
 
 

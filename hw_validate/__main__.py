@@ -1,5 +1,12 @@
 """Run the command line: ``python -m hw_validate``."""
 
-from hw_validate.cli import entry
+from hoppersim.start import start
 
-entry()
+
+def main() -> None:
+    """Run the command line of this process."""
+    start("hw_validate.cli")
+
+
+if __name__ == "__main__":
+    main()

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from hoppersim.dataset import Dataset, ErrorSummary
 from hoppersim.errors import InputError
-from hoppersim.result.export import write_text
+from hoppersim.result.files import write_text
 from hw_validate.compare_docs import ablation_block, worst_block
 from hw_validate.compare_readme import measured_block
 

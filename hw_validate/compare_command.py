@@ -20,7 +20,7 @@ from hoppersim.dataset import (
 )
 from hoppersim.errors import EXIT_TOLERANCE, InputError
 from hoppersim.pool import MachineRequest, machine_for, usable_cores
-from hoppersim.result.export import write_text
+from hoppersim.result.files import write_text
 from hoppersim.result.sources import sources_hash
 from hw_validate import compare_store as store
 from hw_validate.bench import Bench, Task

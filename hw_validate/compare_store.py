@@ -15,7 +15,7 @@ from hoppersim.dataset import Dataset, ErrorSummary, Look, WorstPoint, tables
 from hoppersim.program.canonical import work_hash
 from hoppersim.program.case_spec import Case, Mode
 from hoppersim.program.cases import build_case
-from hoppersim.result.export import write_text
+from hoppersim.result.files import write_text
 from hw_validate.compare import Pair, relative, score
 from hw_validate.compare_result import Comparison, worst_row
 from hw_validate.compare_score import kind_in_new_plans

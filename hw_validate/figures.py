@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from hoppersim.result.export import write_figure
+from hoppersim.result.figure_files import write_figure
 from hw_validate.compare import Pair
 from hw_validate.compare_result import Comparison
 

@@ -11,7 +11,7 @@ import tomli_w
 
 from hoppersim.errors import InputError
 from hoppersim.machine.floorplan import Floorplan, floorplan_to_data
-from hoppersim.result.export import write_text
+from hoppersim.result.files import write_text
 from hw_validate.probe_map import UNKNOWN, Cycles, Ints, L2Map, additive, map_floorplan, map_l2, median_pairs
 
 Rows = dict[str, dict[str, Any]]

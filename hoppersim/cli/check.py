@@ -27,18 +27,22 @@ def check(
       hoppersim check flow.toml --preset tiny --json
     """
     from hoppersim.cli.options import open_machine
+    from hoppersim.cli.target import outside_lines
     from hoppersim.program.files import load_work
     from hoppersim.program.rules import check as find_violations
 
     work = load_work(flow)
-    violations = find_violations(work, open_machine(preset, settings, floorplan))
+    machine = open_machine(preset, settings, floorplan)
+    violations = find_violations(work, machine)
     if json:
         from hoppersim.result.export import to_json
 
-        typer.echo(to_json(violations), nl=False)
+        typer.echo(to_json([violation._asdict() for violation in violations]), nl=False)
     else:
         for violation in violations:
             typer.echo(str(violation))
         typer.echo(f"{flow}: {len(violations) or 'no'} rule{'s' if len(violations) > 1 else ''} broken")
+        for line in [] if violations else outside_lines(machine, work):
+            typer.echo(f"note: {line}")
     if violations:
         raise typer.Exit(EXIT_VIOLATIONS)

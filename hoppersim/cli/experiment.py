@@ -83,7 +83,8 @@ def experiment(
 def write_files(study: Study, rows: Sequence[Row], folder: Path) -> list[Path]:
     """Write data and figures, each file whole or not at all."""
     from hoppersim.plots.registry import draw_study
-    from hoppersim.result.export import write_tables, write_text
+    from hoppersim.result.files import write_text
+    from hoppersim.result.table_files import write_tables
 
     file = folder / f"{study.name}.json"
     write_text(file, _document(study, rows))

@@ -69,9 +69,9 @@ def _with_reruns(document: Result | Comparison) -> Result | Comparison:
     from msgspec.structs import replace
 
     from hoppersim.cli.options import announce_compilation
-    from hoppersim.cli.render import busy
+    from hoppersim.cli.reruns import with_what_if
     from hoppersim.result.documents import Comparison
-    from hoppersim.result.relaxed import not_tried, relax
+    from hoppersim.result.relaxed import not_tried
     from hoppersim.result.source import reopen
 
     def tried(result: Result) -> Result:
@@ -84,8 +84,7 @@ def _with_reruns(document: Result | Comparison) -> Result | Comparison:
             return replace(
                 result, what_if=not_tried("the file holds a machine of another version of the model")
             )
-        with busy("Rerunning with one thing relaxed"):
-            return replace(result, what_if=relax(machine, work, result))
+        return with_what_if(machine, work, result)
 
     if isinstance(document, Comparison):
         return replace(document, runs=tuple(tried(result) for result in document.runs))

@@ -40,7 +40,7 @@ def new(
 
       hoppersim new gemm.toml --template gemm --with tile_m=256 --with stages=3
     """
-    from hoppersim.result.export import write_text
+    from hoppersim.result.files import write_text
 
     if flow.suffix != ".toml":
         raise InputError("flow", str(flow), "must end in .toml", str(flow.with_suffix(".toml")))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import shutil
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from typing import TYPE_CHECKING
 
@@ -14,7 +14,7 @@ from rich.table import Table
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from hoppersim.result.schema import Result
+    from hoppersim.result.schema import Measured, Result
     from hoppersim.result.verdict import Verdict
 
 _PIPE_WIDTH, _WIDE = 120, 10_000
@@ -47,7 +47,7 @@ def provisional_note(count: int) -> str:
 
 def show_files(screen: Console, files: Sequence[Path]) -> None:
     """List the files that a study has written, and say what would add Parquet where it is missing."""
-    from hoppersim.result.export import INSTALL_PARQUET, has_parquet
+    from hoppersim.result.table_files import INSTALL_PARQUET, has_parquet
 
     screen.print(f"Files: {', '.join(map(str, files))}", markup=False, soft_wrap=True)
     if not has_parquet():
@@ -62,7 +62,6 @@ def print_runs(
     verdict: Verdict | None,
 ) -> None:
     """Print what ran, the figures side by side, what would change them, findings, and the verdict."""
-    from hoppersim.cli.waves import in_waves, wave_lines, whole_time
     from hoppersim.result.explain import SLOWER
     from hoppersim.result.limiter_text import relaxations
 
@@ -73,6 +72,9 @@ def print_runs(
         screen.print(what_if_table(results, names))
         if any(round(gain.speedup, 2) < 1 for result in results for gain in relaxations(result)):
             screen.print(f"Below 1x it is slower: {SLOWER}.", markup=False)
+    for name, result in zip(names, results, strict=True):
+        if result.designs is not None:
+            print_designs(screen, name, result)
     lines = tile_lines(results, names)
     for name, result in zip(names, results, strict=True):
         lines += [f"{name}: {line}" for line in (*result.hazards, *result.hang)]
@@ -80,10 +82,9 @@ def print_runs(
             lines.append(f"{name} hangs after {result.cycles:,.0f} cycles.")
         if result.what_if is not None and result.what_if.note:
             lines.append(f"{name}: what would change it was not tried: {result.what_if.note}.")
-    lines += [*wave_lines(results, names), *limit_lines(results, names)]
+    lines += limit_lines(results, names)
     if verdict is not None:
-        waves = any(map(in_waves, results))
-        lines += [whole_time(results, names)] if waves else verdict_lines(verdict)
+        lines += verdict_lines(verdict, waves=any(result.waves > 1 for result in results))
     for line in (*lines, *silicon_lines(results, names), provisional_note(results[0].provisional)):
         if line:
             screen.print(line, markup=False)
@@ -104,21 +105,20 @@ def tile_lines(results: Sequence[Result], names: Sequence[str]) -> list[str]:
 
 def limit_lines(results: Sequence[Result], names: Sequence[str]) -> list[str]:
     """Say for each run that ended what limits it, and how far it is from its bound."""
-    from hoppersim.result.explain import explain_bound
+    from hoppersim.result.explain import explain_bound, explain_late
     from hoppersim.result.limiter_text import explain_limiter
 
     return [
         f"{f'{name}: ' if len(results) > 1 else ''}{line}"
         for name, result in zip(names, results, strict=True)
         if not result.hung
-        for line in (explain_limiter(result), *explain_bound(result))
+        for line in (explain_limiter(result), *explain_late(result), *explain_bound(result))
     ]
 
 
 def silicon_lines(results: Sequence[Result], names: Sequence[str]) -> list[str]:
     """Say what silicon took for the same works, and how wrong the model is on works like them."""
     from hoppersim.result.explain import explain_error, explain_silicon
-    from hoppersim.result.silicon import model_error
 
     several = len(results) > 1
     lines = [
@@ -126,7 +126,8 @@ def silicon_lines(results: Sequence[Result], names: Sequence[str]) -> list[str]:
         for name, result in zip(names, results, strict=True)
         for line in explain_silicon(result)
     ]
-    return [*lines, *explain_error(model_error(*results))]
+    ended = [result for result in results if not result.hung]
+    return [*lines, *explain_error(*ended)] if ended else lines
 
 
 def what_if_table(results: Sequence[Result], names: Sequence[str]) -> Table:
@@ -152,6 +153,32 @@ def what_if_table(results: Sequence[Result], names: Sequence[str]) -> Table:
     return table
 
 
+def print_designs(screen: Console, name: str, result: Result) -> None:
+    """Print what other stages, boxes and cluster sizes take, and why some were not run."""
+    tried = result.designs
+    assert tried is not None
+    table = Table(title=f"other designs, {escape(name)}", title_justify="left")
+    table.add_column("changed")
+    for heading in ("time [cycle]", "CTAs", "times as fast per byte", "shared memory [KiB]", "fits"):
+        table.add_column(escape(heading), justify="right")
+    memory = f"{tried.smem_bytes / 1024:,.1f}"
+    table.add_row("as it is", f"{tried.base_cycles:,.0f}", f"{tried.ctas}", "1.00x", memory, "yes")
+    for step in tried.steps:
+        time = "-" if step.cycles is None else f"{step.cycles:,.0f}"
+        gain = "-" if step.speedup is None else f"{step.speedup:.2f}x"
+        ctas, memory, fits = f"{step.ctas or '-'}", "-", "-"
+        if step.smem_bytes:
+            memory, fits = f"{step.smem_bytes / 1024:,.1f}", "yes" if step.fits else "no"
+        table.add_row(f"{step.name} {step.value}", time, ctas, gain, memory, fits)
+    if tried.steps:
+        screen.print(table)
+    for step in tried.steps:
+        if step.reason:
+            screen.print(f"{step.name} {step.value} was not run: {step.reason}.", markup=False)
+    if tried.note:
+        screen.print(f"Other designs of {name}: {tried.note}.", markup=False)
+
+
 def result_table(results: Sequence[Result], names: Sequence[str]) -> Table:
     """Lay the figures of runs side by side."""
     table = Table(title=f"on {escape(results[0].machine)}", title_justify="left")
@@ -166,18 +193,19 @@ def result_table(results: Sequence[Result], names: Sequence[str]) -> Table:
 def _figures(results: Sequence[Result]) -> list[tuple[str, list[str]]]:
     reads = "lts__t_sectors_srcunit_tex_op_read.sum"
     return [
-        ("time [cycle]", [f"{result.cycles:,.0f}" for result in results]),
-        ("time [us]", [f"{result.seconds * 1e6:,.2f}" for result in results]),
+        ("time [cycle]", [_until(f"{result.run_cycles:,.0f}", result) for result in results]),
+        *_waves(results),
+        ("time [us]", [_until(f"{result.seconds * 1e6:,.2f}", result) for result in results]),
         (
             "CTAs, SMs used",
             [f"{result.ctas}, {result.sms_used} of {result.sms_of_chip}" for result in results],
         ),
         ("delivered [MB]", [f"{result.delivered_bytes / 1e6:,.2f}" for result in results]),
-        ("rate, chip [B/cycle]", [f"{result.rates.chip:,.1f}" for result in results]),
-        ("rate, used SM [B/cycle]", [f"{result.rates.used_sm:.1f}" for result in results]),
-        ("rate, SM of the chip [B/cycle]", [f"{result.rates.chip_sm:.1f}" for result in results]),
-        ("likely limit", [str(result.limiter) for result in results]),
-        ("bound [cycle]", [_bound(result) for result in results]),
+        ("rate, chip [B/cycle]", _of_ended(results, lambda result: f"{result.rates.chip:,.1f}")),
+        ("rate, used SM [B/cycle]", _of_ended(results, lambda result: f"{result.rates.used_sm:.1f}")),
+        ("rate, SM of the chip [B/cycle]", _of_ended(results, lambda result: f"{result.rates.chip_sm:.1f}")),
+        _limits(results),
+        ("bound, reads merged [cycle]", [_bound(result) for result in results]),
         ("L2 reads [sector]", [f"{result.counters.get(reads, 0):,}" for result in results]),
         (
             "DRAM reads [MB]",
@@ -189,6 +217,35 @@ def _figures(results: Sequence[Result]) -> list[tuple[str, list[str]]]:
     ]
 
 
+def _limits(results: Sequence[Result]) -> tuple[str, list[str]]:
+    """Give the row of what sets the time: as reruns say, where there are any."""
+    from hoppersim.result.limiter_text import gains_most, relaxations
+
+    if any(not relaxations(result) for result in results):
+        return "likely limit", _of_ended(results, lambda result: str(result.limiter))
+    return "gains most, by reruns", [gains_most(result) for result in results]
+
+
+def _waves(results: Sequence[Result]) -> list[tuple[str, list[str]]]:
+    """Give the rows that tell the time of the slowest CTA from that of the whole, where any run has waves."""
+    if all(result.waves == 1 for result in results):
+        return []
+    return [
+        ("waves of CTAs", [f"{result.waves}" for result in results]),
+        ("slowest CTA [cycle]", [f"{result.cycles:,.0f}" for result in results]),
+    ]
+
+
+def _until(time: str, result: Result) -> str:
+    """Say of a time that it is not that of a whole run, where it is not."""
+    return f"hung at {time}" if result.hung else time
+
+
+def _of_ended(results: Sequence[Result], write: Callable[[Result], str]) -> list[str]:
+    """Write a figure of each run; one that hung has none."""
+    return ["-" if result.hung else write(result) for result in results]
+
+
 def _silicon(results: Sequence[Result]) -> list[tuple[str, list[str]]]:
     """Give the rows of what was measured, where anything was."""
     found = [result.measured for result in results]
@@ -196,9 +253,14 @@ def _silicon(results: Sequence[Result]) -> list[tuple[str, list[str]]]:
     if device is None:
         return []
     return [
-        (f"{device} [cycle]", ["-" if item is None else f"{item.cycles:,.0f}" for item in found]),
+        (f"{device} [cycle]", ["-" if item is None else _measured(item) for item in found]),
         ("simulator's error", ["-" if item is None else f"{item.error:+.1%}" for item in found]),
     ]
+
+
+def _measured(item: Measured) -> str:
+    scaled = f", scaled from {item.of_trips} trips" if item.of_trips else ""
+    return f"{item.cycles:,.0f}{scaled}"
 
 
 def _bound(result: Result) -> str:
@@ -207,11 +269,13 @@ def _bound(result: Result) -> str:
     return f"{result.bounds.merged_cycles:,.0f}, {result.bounds.merged_link}"
 
 
-def verdict_lines(verdict: Verdict) -> list[str]:
+def verdict_lines(verdict: Verdict, *, waves: bool) -> list[str]:
     """Write the difference and the verdict."""
     sign = "less" if verdict.difference_cycles > 0 else "more"
     cycles = f"{abs(verdict.difference_cycles):,.0f} cycles {sign}"
     lines = [f"Simulated, {verdict.first} takes {cycles} than {verdict.second}."]
+    if waves:
+        lines.append("Both are compared from the first start to the last end of their CTAs.")
     if verdict.per_byte:
         lines.append("They deliver different amounts, so the verdict goes by time per byte.")
     return [*lines, f"Verdict: {verdict.text}."]

@@ -22,9 +22,7 @@ from hoppersim.errors import EXIT_HANG
 
 if TYPE_CHECKING:
     from hoppersim.cli.target import CaseOptions
-    from hoppersim.machine.machine import Machine
     from hoppersim.program.case_spec import Case
-    from hoppersim.program.work import Work
     from hoppersim.result.schema import Result
     from hoppersim.result.verdict import Verdict
 
@@ -84,6 +82,12 @@ def run(
     what_if: Annotated[
         bool,
         typer.Option("--what-if", help="Also rerun the first tiles with one bandwidth or latency relaxed."),
+    ] = False,
+    what_if_design: Annotated[
+        bool,
+        typer.Option(
+            "--what-if-design", help="Also rerun them with other stages, boxes and clusters (a flow: stages)."
+        ),
     ] = False,
     hang_report: Annotated[
         Path | None,
@@ -150,6 +154,8 @@ def run(
 
       hoppersim run multicast -c 2 --what-if --out result.json
 
+      hoppersim run multicast -c 2 --stages 3 --what-if-design
+
       hoppersim run multicast -c 2 --trace run.pftrace --trace-window 2000:500
 
       hoppersim run multicast -c 2 --tiles tiles.csv
@@ -159,7 +165,8 @@ def run(
       hoppersim run hanging_flow.toml --no-check --hang-report hang.svg
     """
     from hoppersim.cli.options import announce_compilation, open_machine, require_fabric
-    from hoppersim.cli.target import CaseOptions, open_target
+    from hoppersim.cli.reruns import with_designs, with_what_if
+    from hoppersim.cli.target import CaseOptions, open_target, outside_lines
     from hoppersim.result.api import simulate
 
     numbers = {"cluster": cluster, "boxes": boxes, "stages": stages, "iterations": iterations, "grid": grid}
@@ -183,11 +190,18 @@ def run(
         tiles=followed,
     )
     results = [once(work) for work in works]
-    if what_if:
-        results = [_with_reruns(machine, *run) for run in zip(works, results, strict=True)]
     cases = [_case(name, options) for name in names]
+    if what_if:
+        results = [with_what_if(machine, *run) for run in zip(works, results, strict=True)]
+    if what_if_design:
+        results = [with_designs(machine, *run) for run in zip(works, results, cases, strict=True)]
     results = [_with_measured(result, case) for result, case in zip(results, cases, strict=True)]
     notes = [_echo(name, result, case) for name, result, case in zip(names, results, cases, strict=True)]
+    notes += [
+        f"{name}: {line}"
+        for name, work, result in zip(names, works, results, strict=True)
+        for line in ([] if result.hung else outside_lines(machine, work))
+    ]
     if followed is not None and tiles is not None:
         write_tiles(followed, tiles)
     if recorder is not None and trace is not None:
@@ -207,17 +221,6 @@ def _case(name: str, options: CaseOptions) -> Case | None:
 
     mode = name.replace("-", "_")
     return make_case(mode, options) if mode in MODES else None
-
-
-def _with_reruns(machine: Machine, work: Work, result: Result) -> Result:
-    """Add what relaxed reruns of the first tiles gain."""
-    from msgspec.structs import replace
-
-    from hoppersim.cli.render import busy
-    from hoppersim.result.relaxed import relax
-
-    with busy("Rerunning with one thing relaxed"):
-        return replace(result, what_if=relax(machine, work, result))
 
 
 def _with_measured(result: Result, case: Case | None) -> Result:

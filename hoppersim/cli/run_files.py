@@ -21,7 +21,8 @@ _SHOWN = ("window", "clusters", "sms")
 
 def require_formats(out: Path | None, hang_report: Path | None) -> None:
     """Refuse files that could not be written, before anything runs."""
-    from hoppersim.result.export import require_format, require_place
+    from hoppersim.result.files import require_place
+    from hoppersim.result.table_files import require_format
 
     if out is not None:
         require_format("--out", out, (".json",))
@@ -55,7 +56,7 @@ def followed_tiles(path: Path | None, against: str | None) -> Tiles | None:
     if path is None:
         return None
     from hoppersim.engine.tiles import Tiles
-    from hoppersim.result.export import require_format
+    from hoppersim.result.table_files import require_format
 
     require_format("--tiles", path)
     if against is not None:
@@ -65,7 +66,7 @@ def followed_tiles(path: Path | None, against: str | None) -> Tiles | None:
 
 def write_tiles(tiles: Tiles, path: Path) -> None:
     """Write where the time of every followed tile went."""
-    from hoppersim.result.export import write_table
+    from hoppersim.result.table_files import write_table
     from hoppersim.result.tiles import tile_rows
 
     write_table(path, tile_rows(tiles), field="--tiles")
@@ -102,7 +103,8 @@ def write_hang(machine: Machine, work: Work, path: Path) -> None:
     """Write who waits for whom, as data or as a drawing."""
     from hoppersim.engine.simulate import simulate_raw
     from hoppersim.plots.hang import draw_hang
-    from hoppersim.result.export import to_json, write_text
+    from hoppersim.result.export import to_json
+    from hoppersim.result.files import write_text
     from hoppersim.result.hang import report_hang
 
     report = report_hang(machine, work, simulate_raw(machine, work, watch=False))

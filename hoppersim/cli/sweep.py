@@ -11,7 +11,7 @@ import typer
 
 from hoppersim.cli.options import Json, Settings
 from hoppersim.cli.progress import ProgressBar
-from hoppersim.errors import EXIT_INTERNAL, InputError
+from hoppersim.errors import EXIT_INTERNAL, EXIT_INTERRUPTED, InputError
 
 if TYPE_CHECKING:
     from rich.table import Table
@@ -20,8 +20,6 @@ if TYPE_CHECKING:
     from hoppersim.sweep.study import Sweep
     from hoppersim.sweep.table import Row, SweepResult
 
-EXIT_INTERRUPTED = 130
-"""What shells give for a command that was interrupted."""
 MOST_SHOWN = 60
 """Rows that the terminal shows at most; the files have all."""
 
@@ -63,10 +61,12 @@ def sweep(
       hoppersim sweep study.toml -j 2 --out results --set lrc.enabled=0 --json
     """
     from hoppersim.cli.options import announce_compilation
-    from hoppersim.pool import usable_cores
+    from hoppersim.pool import require_jobs, usable_cores
     from hoppersim.sweep.files import load_sweep
     from hoppersim.sweep.runner import run_plan
 
+    jobs = usable_cores() if jobs is None else jobs
+    require_jobs(jobs)
     asked = _changed(load_sweep(study), preset, settings, floorplan)
     plan = _planned(asked)
     folder = out if out is not None else Path("out") / asked.name
@@ -78,9 +78,7 @@ def sweep(
     bar = ProgressBar(asked.name, len(plan.runnable))
     try:
         with bar:
-            result = run_plan(
-                plan, jobs=usable_cores() if jobs is None else jobs, folder=folder, on_count=bar.at
-            )
+            result = run_plan(plan, jobs=jobs, folder=folder, on_count=bar.at)
     except KeyboardInterrupt:
         typer.echo(f"Stopped. Finished points are kept in {folder}: run the same command to go on.", err=True)
         raise typer.Exit(EXIT_INTERRUPTED) from None

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 from hoppersim.errors import InputError
 
 if TYPE_CHECKING:
+    from hoppersim.machine.machine import Machine
     from hoppersim.program.case_spec import Case
     from hoppersim.program.work import Work
 
@@ -92,6 +93,22 @@ def parse_box(text: str) -> tuple[int, int]:
     if match is None:
         raise InputError("--box", text, "must read ROWSxBYTES, the bytes being those of one row", BOX_HINT)
     return int(match[1]), int(match[2])
+
+
+def outside_lines(machine: Machine, work: Work) -> list[str]:
+    """Say how much of a legal work's boxes lies out of bounds, if any does."""
+    from hoppersim.program.outside import outside_bytes
+
+    filled = outside_bytes(machine, work)
+    if filled is None:
+        return ["whether boxes lie out of bounds was not looked at: there are too many of them."]
+    if not filled:
+        return []
+    text = (
+        f"{filled:,} B of the boxes that it loads lie out of bounds: the TMA fills them (zeros, unless `oob` "
+        "says nan) instead of reading them."
+    )
+    return [text]
 
 
 def _choose(option: str, value: str, choices: tuple[str, ...]) -> None:

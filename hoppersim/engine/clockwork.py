@@ -19,13 +19,13 @@ import simpy
 
 from hoppersim.blocks.mbarrier import MbarrierFault
 from hoppersim.engine.barriers import LoggedBarrier
-from hoppersim.engine.interface import Fabric, Transfer
+from hoppersim.engine.interface import STORE, Fabric, LogEntry, Transfer
 from hoppersim.engine.tiles import Tiles
 
 AFTER_ORDINARY_EVENTS = 2
 """SimPy priority of the pump: below every event that SimPy itself or a role schedules."""
 FAR = 1 << 50
-FOREVER = 1 << 62
+FOREVER = 1 << 48
 DRAIN_STEP = 1 << 20
 
 
@@ -103,7 +103,10 @@ class Clockwork:
         self.tiles = Tiles()
         self.barriers: list[LoggedBarrier] = []
         self.faults: list[tuple[int, int, MbarrierFault]] = []
+        self.landed = 0
+        """Tick at which the last bytes that go to an SM have reached its barrier, as far as is known."""
         self._pending: list[Transfer] = []
+        self._stores: set[int] = set()
         self._pump_at = FAR
         self._sending: dict[int, int] = {}
         self._next_arrival: dict[int, int] = {}
@@ -156,6 +159,8 @@ class Clockwork:
     def inject(self, transfer: Transfer) -> None:
         """Hand a transfer of this or a later tick to the fabric in due order."""
         self._pending.append(transfer)
+        if transfer.kind == STORE:
+            self._stores.add(transfer.destinations[0].barrier)
         if transfer.tick + self._quiet < self._pump_at:
             self._pump_no_later_than(transfer.tick + self._quiet)
 
@@ -187,13 +192,21 @@ class Clockwork:
         self._pump_at = FAR
         bound = int(min(self.env.peek(), now + FAR))
         self._commit_before(bound)
-        for entry in self.fabric.advance(min(bound + self.fabric.lookahead, self.limit + 1)):
+        for entry in self._advance(min(bound + self.fabric.lookahead, self.limit + 1)):
             self.post(entry.barrier, entry.tick, entry.arrivals, entry.bytes, "fabric")
-        self.tiles.land(self.fabric.passages())
         if not self.fabric.idle:
             self._pump_no_later_than(max(now + 1, self.fabric.frontier + self.fabric.latest_unknown - 1))
         if self._pending:
             self._pump_no_later_than(self._pending[0].tick + self._quiet)
+
+    def _advance(self, horizon: int) -> list[LogEntry]:
+        """Let the fabric go on; note when bytes land, and give what reached barriers."""
+        entries = self.fabric.advance(horizon)
+        for entry in entries:
+            if entry.tick > self.landed and entry.barrier not in self._stores:
+                self.landed = entry.tick
+        self.tiles.land(self.fabric.passages())
+        return entries
 
     def _commit_before(self, bound: int) -> None:
         """Hand over the transfers of ticks before `bound`: no other can come that precedes them."""
@@ -204,11 +217,10 @@ class Clockwork:
             del self._pending[:due]
 
     def drain(self) -> None:
-        """Carry all traffic that is still under way to its end, so that the counters cover it."""
+        """Carry all traffic that is still under way to its end, so that counters and `landed` cover it."""
         self._commit_before(FAR)
         while not self.fabric.idle:
-            self.fabric.advance(self.fabric.frontier + DRAIN_STEP)
-        self.tiles.land(self.fabric.passages())
+            self._advance(self.fabric.frontier + DRAIN_STEP)
 
 
 _TICK = attrgetter("tick")

@@ -13,6 +13,9 @@ AFTER_EXIT = "HS-EX-001"
 BEFORE_START = "HS-EX-002"
 NO_SUCH_RANK = "HS-MC-002"
 
+SENT_TO_NOBODY = frozenset({AFTER_EXIT, BEFORE_START, NO_SUCH_RANK})
+"""Findings after which bytes that the program sends arrive nowhere."""
+
 TITLES = {
     HALF_FILLED: "a tile is read before all of it is there",
     OVERWRITTEN: "a tile is overwritten while it is still needed",

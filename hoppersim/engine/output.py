@@ -82,8 +82,8 @@ class RunOutput:
     busiest: str = ""
     """Name of the role whose thread that is."""
     hung: bool = False
-    late: bool = False
-    """Whether lines were still under way when the last CTA had ended."""
+    landed: int = 0
+    """Launch to when the last bytes had reached an SM, after the last CTA's end if nobody waits for them."""
     roles: tuple[RoleState, ...] = ()
     barriers: tuple[BarrierState, ...] = ()
     findings: tuple[Finding, ...] = ()

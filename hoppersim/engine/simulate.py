@@ -38,7 +38,7 @@ from hoppersim.machine import AddressMap, Machine
 from hoppersim.program.operations import BulkCopy, RemoteLoad, RemoteStore, StAsync, TmaStore
 from hoppersim.program.walk import walk
 from hoppersim.program.work import Work
-from hoppersim.units import LINE_BYTES, TICKS_PER_CYCLE
+from hoppersim.units import LINE_BYTES, TICKS_PER_CYCLE, to_cycles
 
 FEW_COLLECTIONS = 100_000
 """New objects between two looks for garbage while a simulation runs."""
@@ -147,7 +147,6 @@ def simulate_raw(  # noqa: PLR0913, PLR0917 - the one place where all that a run
         hung = _run(clockwork, processes, max_cycles)
     if hung and not carrier.idle:
         raise InternalError("the fabric stopped while lines were under way")
-    late = not carrier.idle
     clockwork.drain()
     ctas = [cta for run in runs for cta in run.ctas]
     note_faults(findings, clockwork, ctas)
@@ -158,7 +157,7 @@ def simulate_raw(  # noqa: PLR0913, PLR0917 - the one place where all that a run
         ticks=max([_last_progress(clockwork, runs) if hung else 0, *(cta.end for cta in ctas)]),
         counters=carrier.counters(),
         lines=carrier.lines,
-        late=late,
+        landed=clockwork.landed,
         wall_seconds=perf_counter() - began,
         busy=busiest.busy if busiest else 0,
         busiest=busiest.role.name if busiest else "",
@@ -213,12 +212,13 @@ def _run(clockwork: Clockwork, processes: list[simpy.Process], max_cycles: float
     finished: list[simpy.Event] = []
     env.all_of(processes).callbacks.append(finished.append)
     if max_cycles:
-        clockwork.limit = round(max_cycles * TICKS_PER_CYCLE)
+        clockwork.limit = min(clockwork.limit, round(max_cycles * TICKS_PER_CYCLE))
     try:
         while not finished:
             env.step()
             if env._now > clockwork.limit:
-                raise RunTooLongError("max_cycles", max_cycles, "the run must end within so many SM cycles")
+                most = to_cycles(clockwork.limit)
+                raise RunTooLongError("max_cycles", most, "the run must end within so many SM cycles")
     except simpy.core.EmptySchedule:
         return True
     return False

@@ -305,6 +305,7 @@ def _bind_for(run: RoleRun, operation: op.For) -> Step:
     cost, loops, name = _trip_cost(run, operation), run.loops, operation.name
 
     def step() -> Waiting:
+        around = loops.get(name)
         for trip in range(operation.n):
             loops[name] = trip
             for blocking, act in body:
@@ -315,6 +316,8 @@ def _bind_for(run: RoleRun, operation: op.For) -> Step:
             ring.advance()
             run.debt += cost
         loops.pop(name, None)
+        if around is not None:  # a loop of the same name lies around this one
+            loops[name] = around
 
     return True, step
 

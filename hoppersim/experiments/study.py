@@ -54,7 +54,15 @@ class Column:
     def text(self, row: Row) -> str:
         """Write the value of one row."""
         value = row.get(self.key)
-        return "-" if value is None else format(value, self.form)
+        if value is None:
+            return "-"
+        scaled = self.key == "silicon_cycles" and is_scaled(row)
+        return f"{'~' if scaled else ''}{format(value, self.form)}"
+
+
+def is_scaled(row: Row) -> bool:
+    """Say whether a row's time on silicon is in proportion from another number of iterations."""
+    return row.get("silicon_iterations") not in (None, row.get("iterations"))
 
 
 @dataclass(frozen=True)
@@ -134,8 +142,10 @@ def against_silicon(rows: Iterable[Row]) -> list[str]:
     typical, worst = median(map(abs, errors)), errors[-1]
     text = (
         f"Against an H200 at {len(pairs)} of these points: the simulated time is off by {typical:.0%} in the "
-        f"median, by {worst:+.0%} at worst; differences below that are no finding."
+        f"median, by {worst:+.0%} at worst; simulated differences below {abs(worst):.0%} may be error."
     )
+    if any(map(is_scaled, known)):
+        text += " A time behind ~ is in proportion from another number of iterations."
     short = [row for row in known if (row.get("silicon_iterations") or 0) > SHORT * row.get("iterations", 0)]
     if short:
         least = min(short, key=lambda row: row["iterations"])

@@ -9,6 +9,8 @@ from hoppersim.errors import InputError
 
 PAGE_BYTES = 2 * 2**20
 """Allocations start at multiples of this, plus their own base offset."""
+MOST_BYTES = 2**38 - PAGE_BYTES
+"""What all allocations together take at most, in whole pages: the fabrics number lines with 31 bits."""
 
 
 @dataclass(frozen=True)
@@ -43,7 +45,8 @@ class AddressMap:
         Raises
         ------
         InputError
-            If a name is used twice, a size is below one byte or a base lies outside the first page.
+            If a name is used twice, a size is below one byte, a base lies outside the first page, or all
+            together take more than `MOST_BYTES`.
         """
         regions: dict[str, Region] = {}
         page = PAGE_BYTES
@@ -51,6 +54,9 @@ class AddressMap:
             _check(name, size, base, regions)
             regions[name] = Region(name, page + base, size)
             page += -(-(base + size) // PAGE_BYTES) * PAGE_BYTES
+            if page > PAGE_BYTES + MOST_BYTES:
+                rule = f"all allocations together take at most {MOST_BYTES} bytes"
+                raise InputError(f"allocation.{name}.bytes", size, rule, MOST_BYTES)
         return cls(regions)
 
     @property

@@ -4,7 +4,8 @@ Load follows the fixed routes and an even address hash. A multicast counts once 
 behind the GPC port unless the machine says otherwise. Unicast rows that share data may be merged in front of
 the slices of a partition, and then pass the port of each GPC once: `cycles` assumes that all of them are, as
 far as an entry may serve several requests; `cycles_unmerged` assumes that none is. Latency, queues, uneven
-hashing and what software costs are left out.
+hashing and what software costs are left out. What crosses between the partitions does not bind: how much it
+is depends on which pages are read, and may be nothing.
 """
 
 from __future__ import annotations
@@ -19,6 +20,11 @@ from hoppersim.machine.graph import DRAM, SOURCES, Port, Route, chip_ports, rout
 from hoppersim.machine.machine import Machine
 from hoppersim.machine.rules import closest
 from hoppersim.units import LINE_BYTES
+
+_PACED_BEHIND = ("tma", "l2")
+"""Kinds of ports whose servers let a line go at once, and spend its time before the next one."""
+_BY_CHANCE = "fabric"
+"""Kind of the ports of which only the mean load is known."""
 
 
 class TrafficRow(NamedTuple):
@@ -52,13 +58,18 @@ class TrafficRow(NamedTuple):
 
 
 class LinkLoad(NamedTuple):
-    """Load of one port: `capacity` in B per SM cycle, loads in bytes, merged and unmerged."""
+    """Load of one port: `capacity` in B per SM cycle, loads in bytes, merged and unmerged.
+
+    Of these, `at_once` bytes leave without delay: an engine, or a slice, spends its time behind a line, so
+    `n` lines are only `n - 1` intervals apart.
+    """
 
     link: str
     kind: str
     capacity: float
     load: float
     load_unmerged: float
+    at_once: float = 0.0
 
     @property
     def cycles(self) -> float:
@@ -71,9 +82,7 @@ class LinkLoad(NamedTuple):
         return self._cycles(self.load_unmerged)
 
     def _cycles(self, load: float) -> float:
-        """An engine's first request leaves at once: `n` of them are only `n - 1` intervals apart."""
-        at_once = LINE_BYTES if self.kind == "tma" else 0
-        return max(0.0, load - at_once) / self.capacity
+        return max(0.0, load - self.at_once) / self.capacity
 
 
 @dataclass(frozen=True)
@@ -85,7 +94,7 @@ class Bound:
     link: str
     link_unmerged: str
     loads: tuple[LinkLoad, ...]
-    """All loaded ports, the slowest first."""
+    """All loaded ports, the slowest first, those between the partitions included."""
 
 
 def bound(machine: Machine, rows: Iterable[TrafficRow]) -> Bound:
@@ -113,10 +122,11 @@ def bound(machine: Machine, rows: Iterable[TrafficRow]) -> Bound:
         _check(machine, number, row)
         _add_row(machine, loads, row)
     table = loads.table(chip_ports(machine))
-    if not table:
-        return Bound(0.0, 0.0, "", "", ())
-    unmerged = max(table, key=lambda load: load.cycles_unmerged)
-    return Bound(table[0].cycles, unmerged.cycles_unmerged, table[0].link, unmerged.link, tuple(table))
+    binding = [load for load in table if load.kind != _BY_CHANCE]
+    if not binding:
+        return Bound(0.0, 0.0, "", "", tuple(table))
+    unmerged = max(binding, key=lambda load: load.cycles_unmerged)
+    return Bound(binding[0].cycles, unmerged.cycles_unmerged, binding[0].link, unmerged.link, tuple(table))
 
 
 class _Loads:
@@ -151,7 +161,9 @@ class _Loads:
             groups = self.mergeable.get(name, {}).values()
             merged = base + sum(max(*group, sum(group) / self.limit) for group in groups)
             unmerged = base + sum(sum(group) for group in groups)
-            found.append(LinkLoad(name, ports[name].kind, ports[name].capacity, merged, unmerged))
+            port = ports[name]
+            at_once = port.servers * LINE_BYTES if port.kind in _PACED_BEHIND else 0
+            found.append(LinkLoad(name, port.kind, port.capacity, merged, unmerged, at_once))
         return sorted(found, key=lambda load: (-load.cycles, load.link))
 
 

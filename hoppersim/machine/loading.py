@@ -125,6 +125,10 @@ def _check_whole(spec: Specification, plan: Floorplan) -> None:
         most = max(1, MOST_KEPT // coalescers)
         raise InputError("lrc.held", spec.lrc.held, f"{each}, at most {MOST_KEPT} in all", most)
     room = launch.shared_bytes_per_sm - launch.shared_reserved
+    if room < 1:
+        rule = "must hold launch.shared_bytes_per_cta and launch.shared_reserved"
+        nearest = launch.shared_bytes_per_cta + launch.shared_reserved
+        raise InputError("launch.shared_bytes_per_sm", launch.shared_bytes_per_sm, rule, nearest)
     limits: tuple[tuple[str, float, float, str], ...] = (
         ("l2.access_latency", l2.access_latency, l2.latency, "l2.latency, of which it is a part"),
         ("launch.cluster_portable", launch.cluster_portable, launch.cluster_max, "launch.cluster_max"),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from contextlib import suppress
 from typing import Any
 
 from hoppersim.errors import InputError
@@ -44,12 +45,13 @@ def _rule(path: str) -> FieldRule:
 def _number(rule: FieldRule, path: str, text: str) -> int | float:
     if "_" in text:
         raise InputError(path, text, "must be written without underscores", text.replace("_", ""))
+    for read in (int, float):
+        with suppress(ValueError):
+            return read(text)
     try:
-        return int(text)
-    except ValueError:
-        pass
-    try:
-        return parse_bytes(text) if rule.unit == "B" else float(text)
+        if rule.unit == "B":
+            return parse_bytes(text)
+        raise ValueError(f"{text!r} is not a number")
     except ValueError as error:
         kind = "a whole number" if rule.kind is int else "a number"
         raise InputError(path, text, f"must be {kind} in {rule.unit}", rule.bounds or None) from error

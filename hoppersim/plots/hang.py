@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from hoppersim.errors import InputError
 from hoppersim.plots.style import INK, MUTED, RC, SERIES
-from hoppersim.result.export import write_figure
+from hoppersim.result.figure_files import write_figure
 from hoppersim.result.hang_text import node_name, ranges
 
 if TYPE_CHECKING:

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from hoppersim.experiments.study import Row, Study
-from hoppersim.result.export import write_figure
+from hoppersim.result.figure_files import write_figure
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

@@ -9,7 +9,7 @@ from statistics import median
 from typing import TYPE_CHECKING, Any
 
 from hoppersim.plots.style import INK, MUTED, RC, SERIES, Series
-from hoppersim.result.export import write_figure
+from hoppersim.result.figure_files import write_figure
 from hoppersim.sweep.figures import show
 from hoppersim.sweep.table import Row, SweepResult
 

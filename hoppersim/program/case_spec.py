@@ -16,6 +16,9 @@ MODES: tuple[Mode, ...] = ("unicast", "unicast_distinct", "multicast", "multicas
 ALONE_ON_SM = 120 * 1024
 """Shared memory that leaves room for one CTA on an SM of 164 to 228 KiB."""
 
+MOST_BOXES = 2**14
+"""Boxes of a stage: more of the smallest, 16 bytes each, fit no SM."""
+
 MOST_PARTS = 8
 """Boxes that a box too large is said to make."""
 
@@ -118,7 +121,8 @@ def check_case(case: Case) -> None:
     _check_range("cluster", case.cluster, 1, 16)
     _check_extent(case, "rows", 1, 256)
     _check_extent(case, "row_bytes", 16, 512)
-    for field in ("boxes", "stages", "iterations", "consumer_warps"):
+    _check_range("boxes", case.boxes, 1, MOST_BOXES)
+    for field in ("stages", "iterations", "consumer_warps"):
         _check_range(field, getattr(case, field), 1, 2**20)
     for field in ("compute", "reads", "footprint", "skew", "shared_bytes"):
         _check_range(field, getattr(case, field), 0, 2**42)

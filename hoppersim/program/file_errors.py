@@ -47,7 +47,7 @@ def explain_mismatch(message: str, document: dict[str, Any]) -> InputError:
         rule = "must be an operation of the language"
         return InputError(field, value, rule, nearest_name(str(value), _OPERATIONS))
     choices = list(_choices(_struct_at(document, steps[:-1]), str(steps[-1]) if steps else ""))
-    if choices:
+    if choices and "= " not in text:  # a number that is too large is meant as one
         rule = f"must be {' or '.join(map(str, choices))}"
         near = nearest_name(str(value), [str(choice) for choice in choices])
         return InputError(field, value, f"{rule} ({_lower(text)})", near)

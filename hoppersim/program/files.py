@@ -16,9 +16,11 @@ from hoppersim.program.file_errors import explain_mismatch
 from hoppersim.program.operands import nearest_name
 from hoppersim.program.plain import plain
 from hoppersim.program.toml_text import write_toml
-from hoppersim.program.work import Work
+from hoppersim.program.walk import MOST_NESTED
+from hoppersim.program.work import Work, require_flows
 
 SUFFIXES = (".toml", ".json")
+_TOO_DEEP = f"must not lie in each other so deep; at most {MOST_NESTED} loops do"
 _OUTLINE = frozenset({"flows", "program", "launch", "roles", "sms"})
 
 
@@ -72,13 +74,17 @@ def parse_work(text: str, suffix: str = ".toml") -> Work:
     document = _parse(text, suffix)
     version = document.pop("language", LANGUAGE_VERSION)
     document.pop("about", None)
-    if version != LANGUAGE_VERSION:
+    if type(version) is not int or version != LANGUAGE_VERSION:
         rule = f"this version reads language {LANGUAGE_VERSION}"
         raise InputError("language", version, rule, LANGUAGE_VERSION)
     try:
-        return msgspec.convert(document, Work)
+        work = msgspec.convert(document, Work)
     except msgspec.ValidationError as error:
         raise explain_mismatch(str(error), document) from None
+    except RecursionError:
+        raise InputError("", "tables", _TOO_DEEP) from None
+    require_flows(work)
+    return work
 
 
 def format_file(work: Work, suffix: str = ".toml") -> str:
@@ -110,9 +116,12 @@ def _suffix(path: Path) -> str:
 def _parse(text: str, suffix: str) -> dict[str, Any]:
     try:
         document = json.loads(text) if suffix == ".json" else tomllib.loads(text)
-    except (tomllib.TOMLDecodeError, json.JSONDecodeError) as error:
+    except RecursionError:
+        raise InputError("", "tables and lists", _TOO_DEEP) from None
+    except ValueError as error:  # of the syntax, or of a number of thousands of digits
         kind = "JSON" if suffix == ".json" else "TOML"
-        raise InputError("", str(error), f"the file must be valid {kind}") from None
+        text = str(error).partition("; use sys")[0]
+        raise InputError("", text, f"the file must be valid {kind}") from None
     if not isinstance(document, dict):
         raise InputError("", document, "the file holds one table with the key flows")
     return document

@@ -14,8 +14,8 @@ Release = Literal["cta", "cluster", "relaxed"]
 Scope = Literal["warp", "role", "cta", "cluster"]
 FenceKind = Literal["mbarrier_init", "proxy_async", "acq_rel_cta", "acq_rel_cluster"]
 
-
 Integer = Annotated[int, msgspec.Meta(ge=-(2**53), le=2**53)]
+"""What a file may hold where a number is wanted: all of these are exact in JSON."""
 
 
 class Affine(msgspec.Struct, frozen=True, omit_defaults=True, forbid_unknown_fields=True):
@@ -98,7 +98,7 @@ class TmaStore(_Operation, frozen=True, tag="tma_store"):
 class StoreWait(_Operation, frozen=True, tag="store_wait"):
     """Wait until at most `pending` of the role's bulk groups are incomplete (`read`: still read SMEM)."""
 
-    pending: int = 0
+    pending: Integer = 0
     read: bool = False
 
 
@@ -107,7 +107,7 @@ class BulkCopy(_Operation, frozen=True, tag="bulk_copy"):
 
     source: str
     destination: str
-    bytes: int
+    bytes: Integer
     rank: Operand
     barrier: str
     source_offset: Operand = 0
@@ -119,9 +119,9 @@ class RemoteLoad(_Operation, frozen=True, tag="remote_ld"):
 
     buffer: str
     rank: Operand
-    bytes: int
+    bytes: Integer
     width: Literal[4, 8, 16] = 16
-    unroll: int = 4
+    unroll: Integer = 4
 
 
 class RemoteStore(_Operation, frozen=True, tag="remote_st"):
@@ -129,9 +129,9 @@ class RemoteStore(_Operation, frozen=True, tag="remote_st"):
 
     buffer: str
     rank: Operand
-    bytes: int
+    bytes: Integer
     width: Literal[4, 8, 16] = 16
-    unroll: int = 4
+    unroll: Integer = 4
 
 
 class StAsync(_Operation, frozen=True, tag="st_async"):
@@ -139,7 +139,7 @@ class StAsync(_Operation, frozen=True, tag="st_async"):
 
     buffer: str
     rank: Operand
-    bytes: int
+    bytes: Integer
     barrier: str
     width: Literal[4, 8, 16] = 16
 
@@ -148,7 +148,7 @@ class LocalRead(_Operation, frozen=True, tag="local_read"):
     """All threads of the role read the current stage of `buffer` `times` times and keep a checksum."""
 
     buffer: str
-    times: int = 1
+    times: Integer = 1
     width: Literal[4, 8, 16] = 16
 
 
@@ -189,9 +189,9 @@ class For(_Operation, frozen=True, tag="for"):
     ring keeps its position when the loop is entered again.
     """
 
-    n: int
+    n: Integer
     body: tuple[Operation, ...]
-    stages: int = 1
+    stages: Integer = 1
     name: str = "i"
 
 

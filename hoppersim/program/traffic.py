@@ -68,8 +68,29 @@ def flow_clusters(flow: Flow, placement: Placement) -> tuple[tuple[int, ...], ..
     clusters = placement.clusters
     if flow.launch.grid == "fill":
         return clusters
-    count = -(-int(flow.launch.grid) // flow.launch.cluster_size)
-    return tuple(clusters[number % len(clusters)] for number in range(count))
+    return tuple(clusters[number % len(clusters)] for number in range(count_clusters(flow, placement)))
+
+
+def count_clusters(flow: Flow, placement: Placement) -> int:
+    """Count the clusters of a flow."""
+    if flow.launch.grid == "fill":
+        return len(placement.clusters)
+    return -(-int(flow.launch.grid) // flow.launch.cluster_size)
+
+
+def count_waves(machine: Machine, work: Work) -> int:
+    """Count the clusters that follow each other in one place, in the flow where they are most.
+
+    Raises
+    ------
+    InputError
+        If a flow cannot be launched.
+    """
+    waves = [1]
+    for flow in work.flows:
+        placement = place_flow(machine, flow)
+        waves.append(-(-count_clusters(flow, placement) // max(1, len(placement.clusters))))
+    return max(waves)
 
 
 def traffic_table(

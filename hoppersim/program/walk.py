@@ -7,8 +7,12 @@ from typing import NamedTuple
 
 from msgspec.structs import replace
 
+from hoppersim.errors import InputError
 from hoppersim.program.operations import Exit, For, Operation
 from hoppersim.program.work import Program, Role
+
+MOST_NESTED = 32
+"""Loops that may lie in each other; a kernel has three or four."""
 
 
 class Visit(NamedTuple):
@@ -26,7 +30,13 @@ class Visit(NamedTuple):
 
 
 def walk(program: Program) -> Iterator[Visit]:
-    """Yield every operation of every role, a loop before its body."""
+    """Yield every operation of every role, a loop before its body.
+
+    Raises
+    ------
+    InputError
+        If more than `MOST_NESTED` loops lie in each other.
+    """
     for number, role in enumerate(program.roles):
         yield from _walk(f"roles[{number}]", role, role.body, ())
 
@@ -63,6 +73,9 @@ def role_runs_on(role: Role, rank: int) -> bool:
 
 
 def _walk(path: str, role: Role, body: Iterable[Operation], loops: tuple[For, ...]) -> Iterator[Visit]:
+    if len(loops) > MOST_NESTED:
+        rule = f"at most {MOST_NESTED} loops lie in each other"
+        raise InputError(f"program.{path.split('.')[0]}", role.name, rule, f"{MOST_NESTED} loops")
     for number, operation in enumerate(body):
         here = f"{path}.body[{number}]"
         yield Visit(here, role, operation, loops)

@@ -8,7 +8,8 @@ from typing import Literal
 
 import msgspec
 
-from hoppersim.program.operations import Affine, Operand, Operation
+from hoppersim.errors import InputError
+from hoppersim.program.operations import Affine, Integer, Operand, Operation
 
 PrologueStep = Literal["init", "init_fence", "entry_sync", "drain", "exit_sync"]
 Width = Literal["lane", "warp", "warps"]
@@ -22,16 +23,16 @@ class Buffer(_Data, frozen=True):
     """Shared memory of `bytes` per stage, in every CTA at the same offset."""
 
     name: str
-    bytes: int
-    stages: int = 1
+    bytes: Integer
+    stages: Integer = 1
 
 
 class Barrier(_Data, frozen=True):
     """An mbarrier per stage, initialised for `count` arrivals a phase."""
 
     name: str
-    count: int
-    stages: int = 1
+    count: Integer
+    stages: Integer = 1
 
 
 class TensorMap(_Data, frozen=True):
@@ -42,12 +43,12 @@ class TensorMap(_Data, frozen=True):
 
     name: str
     allocation: str
-    dims: tuple[int, ...]
-    box: tuple[int, ...]
-    element_bytes: int = 2
-    strides: tuple[int, ...] = ()
-    element_strides: tuple[int, ...] = ()
-    base: int = 0
+    dims: tuple[Integer, ...]
+    box: tuple[Integer, ...]
+    element_bytes: Integer = 2
+    strides: tuple[Integer, ...] = ()
+    element_strides: tuple[Integer, ...] = ()
+    base: Integer = 0
     swizzle: Literal[0, 32, 64, 128] = 0
     interleave: Literal[0, 16, 32] = 0
     l2_promotion: Literal[0, 64, 128, 256] = 0
@@ -93,9 +94,9 @@ class Role(_Data, frozen=True):
 
     name: str
     body: tuple[Operation, ...]
-    warps: int = 1
+    warps: Integer = 1
     width: Width = "lane"
-    ranks: tuple[int, ...] = ()
+    ranks: tuple[Integer, ...] = ()
 
 
 class Program(_Data, frozen=True):
@@ -140,8 +141,8 @@ class Allocation(_Data, frozen=True):
     """Global memory; `base` is its offset from a 2 MiB boundary."""
 
     name: str
-    bytes: int
-    base: int = 0
+    bytes: Integer
+    base: Integer = 0
 
 
 class SmSet(_Data, frozen=True):
@@ -150,8 +151,8 @@ class SmSet(_Data, frozen=True):
     With `spread` the SMs of a GPC are taken one per TPC first, else TPC by TPC.
     """
 
-    gpcs: tuple[int, ...] = ()
-    per_gpc: int = 0
+    gpcs: tuple[Integer, ...] = ()
+    per_gpc: Integer = 0
     spread: bool = False
 
 
@@ -164,12 +165,12 @@ class Launch(_Data, frozen=True):
     """
 
     allocations: tuple[Allocation, ...] = ()
-    grid: int | Literal["fill"] = "fill"
-    cluster: tuple[int, int, int] = (1, 1, 1)
+    grid: Integer | Literal["fill"] = "fill"
+    cluster: tuple[Integer, Integer, Integer] = (1, 1, 1)
     sms: SmSet = SmSet()
     skew: Operand = 0
-    seed: int = 0
-    warm: int = 1
+    seed: Integer = 0
+    warm: Integer = 1
 
     @property
     def cluster_size(self) -> int:
@@ -197,6 +198,18 @@ class Work(_Data, frozen=True):
         from hoppersim.program.text import format_work
 
         return f"<pre>{escape(format_work(self))}</pre>"
+
+
+def require_flows(work: Work) -> None:
+    """Refuse a work without any flow.
+
+    Raises
+    ------
+    InputError
+        If there is nothing to run.
+    """
+    if not work.flows:
+        raise InputError("flows", [], "a work has at least one flow: a program and its launch")
 
 
 def make_work(
@@ -233,4 +246,5 @@ __all__ = [
     "TensorMap",
     "Work",
     "make_work",
+    "require_flows",
 ]

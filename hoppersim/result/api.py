@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from msgspec.structs import replace
 
 from hoppersim.errors import EXIT_INPUT, HopperSimError, InputError
-from hoppersim.program.rules import check
+from hoppersim.program.rules import check, check_needed
 from hoppersim.result.build import build_result
 from hoppersim.result.source import make_source
 from hoppersim.units import to_cycles
@@ -23,6 +23,10 @@ if TYPE_CHECKING:
     from hoppersim.result.schema import Result
 
 
+MOST_LISTED = 20
+"""Broken rules that an error lists one by one."""
+
+
 class IllegalWorkError(HopperSimError):
     """A work that breaks rules; `violations` has all of them."""
 
@@ -30,7 +34,9 @@ class IllegalWorkError(HopperSimError):
 
     def __init__(self, violations: list[Violation]) -> None:
         self.violations = violations
-        listed = "; ".join(str(violation) for violation in violations)
+        listed = "; ".join(str(violation) for violation in violations[:MOST_LISTED])
+        more = len(violations) - MOST_LISTED
+        listed += f"; and {more} more: `hoppersim check` lists them" if more > 0 else ""
         super().__init__(f"the work breaks {len(violations)} rule(s): {listed}")
 
 
@@ -62,7 +68,7 @@ def simulate(  # noqa: PLR0913 - what a run can be given beside its work
         is called once, with a `hoppersim.engine.guests.Guest`.
     checks
         Refuse works that break a rule, and watch the run for races. Without, an illegal program is simulated
-        as it is, up to its hang if it has one.
+        as it is, up to its hang if it has one; what no GPU could start is refused all the same.
     observer
         Notes what happens, for a trace (see `hoppersim.trace`); the Result is the same.
     tiles
@@ -90,7 +96,7 @@ def simulate(  # noqa: PLR0913 - what a run can be given beside its work
 
 
 def _require(machine: object, work: object, extras: object) -> None:
-    """Refuse what is no machine, no work, or not a tuple of functions.
+    """Refuse what is no machine, no work or one without flows, or not a tuple of functions.
 
     Raises
     ------
@@ -98,12 +104,13 @@ def _require(machine: object, work: object, extras: object) -> None:
         Naming the argument, and what makes the right thing.
     """
     from hoppersim.machine.machine import Machine
-    from hoppersim.program.work import Work
+    from hoppersim.program.work import Work, require_flows
 
     if not isinstance(machine, Machine):
         raise InputError("machine", machine, "must be a Machine", f"load_machine({machine!r})")
     if not isinstance(work, Work):
         raise InputError("work", work, "must be a Work", "build_case(case) or load_work(path)")
+    require_flows(work)
     if not isinstance(extras, tuple):
         raise InputError("extras", extras, "must be a tuple of functions", "extras=(function,)")
 
@@ -133,7 +140,7 @@ def _simulate(  # noqa: PLR0913, PLR0917 - passes on what `simulate` takes
     from hoppersim.engine.simulate import simulate_raw
     from hoppersim.engine.tiles import Tiles
 
-    violations = check(work, machine) if checks else []
+    violations = check(work, machine) if checks else check_needed(work, machine)
     if violations:
         raise IllegalWorkError(violations)
     tiles = tiles or Tiles()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from hoppersim.machine.inheritance import preset_names
 from hoppersim.result.documents import Comparison
 from hoppersim.result.limiter_text import explain_limiter, named, relaxations
 from hoppersim.result.relaxed import NOTABLE
@@ -23,10 +24,10 @@ def explain_result(result: Result) -> list[str]:
     lines = [_what(result)]
     if result.hung:
         return [*lines, "It hangs:", *result.hang]
-    lines += [explain_limiter(result), *explain_bound(result)]
+    lines += [explain_limiter(result), *explain_late(result), *explain_bound(result)]
     lines += explain_tiles(result.tiles) if result.tiles is not None else []
     lines += explain_gains(result)
-    lines += [*explain_silicon(result), *explain_error(model_error(result))]
+    lines += [*explain_silicon(result), *explain_error(result)]
     if result.provisional:
         lines.append(f"{result.provisional} numbers of the machine are provisional: not measured yet.")
     return [*lines, *result.hazards]
@@ -44,7 +45,19 @@ def describe_launch(result: Result) -> str:
     ctas = f"{result.ctas} CTAs"
     if result.cluster > 1:
         ctas += f" in {result.ctas // result.cluster} clusters of {result.cluster}"
-    return f"{ctas} on {result.sms_used} of {result.sms_of_chip} SMs"
+    waves = f", in {result.waves} waves" if result.waves > 1 else ""
+    return f"{ctas} on {result.sms_used} of {result.sms_of_chip} SMs{waves}"
+
+
+def explain_late(result: Result) -> list[str]:
+    """Say that bytes land when the last CTA has ended, if any do."""
+    if not result.late_cycles:
+        return []
+    text = (
+        f"Nobody waits for the last bytes: they land {result.late_cycles:,.0f} cycles after the last CTA has "
+        f"ended. Rates and shares count up to then, the time of the CTAs does not."
+    )
+    return [text]
 
 
 def explain_bound(result: Result) -> list[str]:
@@ -52,9 +65,18 @@ def explain_bound(result: Result) -> list[str]:
     bounds = result.bounds
     if bounds is None or not bounds.merged_cycles:
         return []
+    window = result.window_cycles
+    if bounds.unmerged_cycles < bounds.merged_cycles * NOTABLE:
+        text = (
+            f"The traffic needs at least {bounds.merged_cycles:,.0f} cycles at {bounds.merged_link}; "
+            f"the run takes {window / bounds.merged_cycles:.2f}x that."
+        )
+        return [text]
     text = (
-        f"The traffic needs at least {bounds.merged_cycles:,.0f} cycles at {bounds.merged_link}; "
-        f"the run takes {result.window_cycles / bounds.merged_cycles:.2f}x that."
+        f"If all reads of one line by a cluster merged into one, the traffic would need at least "
+        f"{bounds.merged_cycles:,.0f} cycles at {bounds.merged_link}, if none did "
+        f"{bounds.unmerged_cycles:,.0f} at {bounds.unmerged_link}; the run takes "
+        f"{window / bounds.merged_cycles:.2f}x the former."
     )
     return [text]
 
@@ -76,7 +98,7 @@ def explain_gains(result: Result) -> list[str]:
     if slower:
         names = ", ".join(f"{named(item)} ({item.speedup:.2f}x)" for item in slower)
         lines.append(f"Slower with {names}: {SLOWER}.")
-    drift = result.what_if.base_cycles / result.cycles - 1
+    drift = result.what_if.base_cycles / result.run_cycles - 1
     if abs(drift) > PACE:
         lines.append(f"The first trips are not like the others: at their pace it would take {drift:+.0%}.")
     error = model_error(result)
@@ -103,6 +125,7 @@ def explain_silicon(result: Result) -> list[str]:
     if measured is None:
         return []
     how = f", in proportion from {measured.of_trips} trips" if measured.of_trips else ""
+    how += ", in its slowest CTA" if result.waves > 1 else ""
     side = "above" if measured.error > 0 else "below"
     text = (
         f"An {measured.device} took {measured.cycles:,.0f} cycles for this work{how} (repeats within "
@@ -111,22 +134,37 @@ def explain_silicon(result: Result) -> list[str]:
     return [text]
 
 
-def explain_error(error: ModelError | None) -> list[str]:
-    """Say how far simulated times were from measured ones on works of the kind."""
+def explain_error(*results: Result) -> list[str]:
+    """Say how far simulated times were from measured ones on works of the kind, or what is known instead."""
+    error, machine = model_error(*results), results[0].machine
     if error is None:
-        return []
+        return [f"Nothing measured says how far times of {machine} are off."]
     kind = f" ({error.kind})" if error.kind else ""
+    if machine != error.preset:
+        return [_unmeasured(error, machine, kind)]
     text = (
         f"On {error.points} measured works that no fit has read{kind}, the simulated time was off by "
-        f"{error.median:.0%} in the median and by up to {error.p90:.0%} in nine of ten: smaller differences "
-        f"are within the error."
+        f"{error.median:.0%} in the median and by up to {error.p90:.0%} in nine of ten: differences "
+        f"below {error.p90:.0%} are within the error."
     )
     return [text]
 
 
+def _unmeasured(error: ModelError, machine: str, kind: str) -> str:
+    """Say what is known of a machine that was never measured and takes numbers over from one that was."""
+    published = ""
+    if machine in preset_names():
+        published = f" Which published figures {machine} reproduces, and which not, is in docs/hardware.md."
+    return (
+        f"No silicon was measured for {machine}. On {error.preset}, whose numbers it takes over, nine of ten "
+        f"measured works of this kind{kind} were within {error.p90:.0%}: expect no less here.{published}"
+    )
+
+
 def _what(result: Result) -> str:
+    rate = "" if result.hung else f", {result.rates.used_sm:.1f} B/cycle per used SM"
     return (
         f"{result.work} on {result.machine}: {describe_launch(result)} received "
-        f"{result.delivered_bytes / 1e6:,.2f} MB in {result.cycles:,.0f} cycles ({result.seconds * 1e6:,.2f} "
-        f"us), {result.rates.used_sm:.1f} B/cycle per used SM."
+        f"{result.delivered_bytes / 1e6:,.2f} MB in {result.run_cycles:,.0f} cycles "
+        f"({result.seconds * 1e6:,.2f} us){rate}."
     )

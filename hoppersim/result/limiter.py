@@ -14,9 +14,10 @@ from hoppersim.program.work import Work
 from hoppersim.result.schema import Limiter, LinkUse
 
 SATURATED = 0.80
-"""Share of its peak above which a resource is said to limit."""
-MOSTLY = 0.50
-"""Share of the run above which a thread is said to limit when no resource does."""
+"""Share of the run above which a resource is said to limit, else a thread: one less busy waits for data."""
+
+NOTHING = Limiter(name="none", share=0.0)
+"""What limits a run that never ends."""
 
 RESOURCES = {
     "tma": "TMA engine",
@@ -64,7 +65,7 @@ def find_limiter(links: tuple[LinkUse, ...], thread: BusyThread) -> Limiter:
     busiest = max(links, key=lambda link: link.peak, default=None)
     if busiest is not None and busiest.peak >= SATURATED:
         return Limiter(name=busiest.resource, share=busiest.peak)
-    if thread.busy >= MOSTLY:
+    if thread.busy >= SATURATED:
         name = "compute" if thread.computing >= thread.busy / 2 else "issue"
         return Limiter(name=name, share=thread.busy, role=thread.role)
     return Limiter(name="latency", share=max(thread.busy, busiest.peak if busiest is not None else 0.0))

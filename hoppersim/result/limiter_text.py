@@ -2,14 +2,25 @@
 
 from __future__ import annotations
 
-from hoppersim.result.limiter import MOSTLY
-from hoppersim.result.relaxed import HALF_COST, HALF_TIME, NOTABLE, THREADS, TOGETHER, TWICE
+from hoppersim.result.relaxed import (
+    COMPUTING,
+    HALF_COST,
+    HALF_TIME,
+    HALF_WORK,
+    NOTABLE,
+    THREADS,
+    TOGETHER,
+    TWICE,
+)
 from hoppersim.result.schema import Limiter, Relaxation, Result
 
+NOT_LITTLE = 0.40
+"""Share of the run above which what is busiest is likely to matter beside latency."""
 WHY = {
     TWICE: "requests come in bursts, and queue there although it is not always busy",
     HALF_TIME: "in between, others wait for what is under way",
     HALF_COST: "each round waits for its threads",
+    HALF_WORK: "each round waits for it",
 }
 """Why something else than what is busiest gains most, by how that is relaxed."""
 
@@ -17,7 +28,7 @@ _IN_FLIGHT = "More bytes in flight (stages, larger boxes) would help"
 _FEWER = "Larger boxes or fewer operations a tile"
 _UNTRIED = {
     "latency": f": latency is likely to set the time. {_IN_FLIGHT} then; a what-if run tells.",
-    "issue": f". {_FEWER} are likely to help; a what-if run tells.",
+    "issue": f". {_FEWER} may help; a what-if run tells.",
     "compute": ". Faster data are not likely to help; a what-if run tells.",
 }
 """What is likely to follow from a limiter that is no resource."""
@@ -48,6 +59,14 @@ def relaxations(result: Result) -> tuple[Relaxation, ...]:
     return result.what_if.relaxations if result.what_if is not None else ()
 
 
+def gains_most(result: Result) -> str:
+    """Say in a few words what gains most of what was relaxed in reruns."""
+    best = relaxations(result)[0]
+    if best.speedup < NOTABLE:
+        return f"nothing tried gains {NOTABLE - 1:.0%}"
+    return f"{best.name}: {best.speedup:.2f}x with {best.change}"
+
+
 def named(item: Relaxation) -> str:
     """Name a change: twice the bandwidth of the GPC port."""
     return f"{item.change} of {_with_article(item.name)}"
@@ -72,8 +91,11 @@ def _claim(limiter: Limiter) -> str:
 
 def _untried(limiter: Limiter) -> str:
     """Say what is likely to follow from a limiter where nothing was tried."""
-    if limiter.name == "latency" and limiter.share > MOSTLY:
-        return ": latency and queues are likely to set the time together; a what-if run tells."
+    if limiter.name == "latency" and limiter.share > NOT_LITTLE:
+        return (
+            ": latency, queues and what threads do in between are likely to set the time together; "
+            "a what-if run tells."
+        )
     return _UNTRIED.get(limiter.name, " and is likely to set the time.")
 
 
@@ -82,20 +104,41 @@ def _own(result: Result) -> Relaxation | None:
     name, found = result.limiter.name, relaxations(result)
     if name == "latency":
         return next((item for item in found if item.change == HALF_TIME), None)
-    if name == "issue":
-        return next((item for item in found if item.name == THREADS), None)
+    if name in ("issue", "compute"):
+        own = THREADS if name == "issue" else COMPUTING
+        return next((item for item in found if item.name == own), None)
     return next((item for item in found if (item.name, item.change) == (name, TWICE)), None)
 
 
 def _agreed(result: Result, own: Relaxation) -> str:
     """Say what follows from a limiter whose own rerun gains most, or nearly."""
     if result.limiter.name == "latency":
-        more = next((item.speedup for item in relaxations(result) if item.change == TWICE), 1.0)
-        others = "and so would more bandwidth" if more >= NOTABLE else "more bandwidth would not"
-        return f": latency sets the time. {_IN_FLIGHT}, {others}."
+        return _agreed_latency(relaxations(result), own)
     if result.limiter.name == "issue":
-        return f": half their cost would make it {own.speedup:.2f}x as fast. {_FEWER} would help."
+        best = relaxations(result)[0]
+        also = f", {named(best)} {best.speedup:.2f}x" if best.speedup > own.speedup else ""
+        return f": half their cost would make it {own.speedup:.2f}x as fast{also}. {_FEWER} would help."
+    if result.limiter.name == "compute":
+        return f": it sets the time, half of it would make it {own.speedup:.2f}x as fast."
     return " and sets the time."
+
+
+def _agreed_latency(found: tuple[Relaxation, ...], own: Relaxation) -> str:
+    """Say what follows where less latency gains most, or nearly; what else would help is named beside it."""
+    best = found[0]
+    also = {TWICE: "more bandwidth", HALF_COST: "cheaper operations of the threads"}
+    helping = [
+        text
+        for change, text in also.items()
+        if any(item.change == change and item.speedup >= NOTABLE for item in found)
+    ]
+    others = f"and so would {' and '.join(helping)}" if helping else "more bandwidth would not"
+    alone = (
+        ""
+        if best is own
+        else f" with others: {named(best)} {best.speedup:.2f}x, {named(own)} {own.speedup:.2f}x"
+    )
+    return f": latency sets the time{alone}. {_IN_FLIGHT}, {others}."
 
 
 def _with_article(name: str) -> str:

@@ -53,6 +53,7 @@ COLUMNS = {
     "cycles": "cycles",
     "seconds": "seconds",
     "window_cycles": "window_cycles",
+    "waves": "waves",
     "delivered_bytes": "delivered_bytes",
     "chip_bytes_per_cycle": "rates.chip",
     "used_sm_bytes_per_cycle": "rates.used_sm",

@@ -27,7 +27,10 @@ class _Part(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
 
 
 class Rates(_Part, frozen=True, kw_only=True):
-    """Delivered bytes over the time of the run."""
+    """Delivered bytes over the time of the run: `cycles`, or `window_cycles` in waves or with late bytes.
+
+    All are 0 for a run that hung.
+    """
 
     chip: Annotated[float, _of("B/cycle", "all SMs together")]
     used_sm: Annotated[float, _of("B/cycle", "for each SM with a CTA")]
@@ -42,7 +45,10 @@ class SmFigures(_Part, frozen=True, kw_only=True):
     ctas: Annotated[int, _of("CTA", "CTAs that ran there")]
     bytes: Annotated[int, _of("B", "delivered to its shared memory")]
     cycles: Annotated[float, _of("cycle", "its longest CTA, first to last instruction")]
-    rate: Annotated[float, _of("B/cycle", "bytes over cycles")]
+    rate: Annotated[
+        float,
+        _of("B/cycle", "bytes over cycles; in waves, over first start to last end of its CTAs; 0 in a hang"),
+    ]
 
 
 class GpcFigures(_Part, frozen=True, kw_only=True):
@@ -68,7 +74,9 @@ class LinkUse(_Part, frozen=True, kw_only=True):
 class Limiter(_Part, frozen=True, kw_only=True):
     """What sets the time."""
 
-    name: Annotated[str, _of("", "a resource, or `latency`, or `issue` or `compute` of a thread")]
+    name: Annotated[
+        str, _of("", "a resource, or `latency`, or `issue` or `compute` of a thread; `none` of a hang")
+    ]
     share: Annotated[float, _of("share", "how busy it was")]
     role: Annotated[str, _of("", "role of that thread; empty for a resource and for `latency`")] = ""
 
@@ -164,6 +172,35 @@ class WhatIf(_Part, frozen=True, kw_only=True):
     note: Annotated[str, _of("", "why there are none, where there are none")] = ""
 
 
+class Design(_Part, frozen=True, kw_only=True):
+    """One thing of the kernel changed, all else equal, and what the work takes then."""
+
+    name: Annotated[str, _of("", "`stages`, `box` or `cluster`")]
+    value: Annotated[str, _of("", "what it was changed to; a box as rows x bytes of a row")]
+    smem_bytes: Annotated[
+        int, _of("B", "shared memory that a CTA needs, padding of a case left out; 0: no such case")
+    ]
+    fits: Annotated[bool, _of("", "whether the machine gives a CTA that much")]
+    ctas: Annotated[int, _of("CTA", "CTAs that run then; 0 if not run")]
+    cycles: Annotated[
+        float | None, _of("cycle", "time of the whole work, at the pace of its first trips; null if not run")
+    ]
+    speedup: Annotated[
+        float | None, _of("ratio", "time per delivered byte as it is over that with the change")
+    ]
+    reason: Annotated[str, _of("", "why it was not run; empty if it was")] = ""
+
+
+class Designs(_Part, frozen=True, kw_only=True):
+    """Reruns of the work with one thing of the kernel changed at a time."""
+
+    base_cycles: Annotated[float, _of("cycle", "time of the whole work as it is, at the same pace")]
+    smem_bytes: Annotated[int, _of("B", "shared memory that a CTA needs as it is, likewise")]
+    ctas: Annotated[int, _of("CTA", "CTAs that run as it is")]
+    steps: Annotated[tuple[Design, ...], _of("", "the changes: stages, box, cluster, each ascending")]
+    note: Annotated[str, _of("", "why there are none, or not all, where that is so")] = ""
+
+
 class Measured(_Part, frozen=True, kw_only=True):
     """The same work on silicon, from the dataset that the package ships."""
 
@@ -197,8 +234,17 @@ class Result(_Part, frozen=True, kw_only=True):
     sms_used: Annotated[int, _of("SM", "SMs with at least one CTA")]
     sms_of_chip: Annotated[int, _of("SM", "SMs of the chip")]
     cycles: Annotated[float, _of("cycle", "time of the slowest CTA from its first to its last instruction")]
-    seconds: Annotated[float, _of("s", "the same in seconds")]
-    window_cycles: Annotated[float, _of("cycle", "first start to last end of all CTAs; links refer to it")]
+    seconds: Annotated[float, _of("s", "`cycles` in seconds; in waves, `window_cycles`")]
+    window_cycles: Annotated[
+        float,
+        _of("cycle", "makespan: first start to last end of all CTAs and their bytes; links refer to it"),
+    ]
+    waves: Annotated[
+        int, _of("wave", "CTAs that follow each other in one place of an SM; 1 where all fit at once")
+    ] = 1
+    late_cycles: Annotated[
+        float, _of("cycle", "of the window, after the last end: nobody waits for the last bytes")
+    ] = 0.0
     delivered_bytes: Annotated[int, _of("B", "reached shared memory, every receiver of a multicast counted")]
     rates: Annotated[Rates, _of("", "delivered bytes over time")]
     counters: Annotated[dict[str, int], _of("", "totals, by Nsight Compute's names where it has one")]
@@ -216,13 +262,22 @@ class Result(_Part, frozen=True, kw_only=True):
         TileFigures | None, _of("", "where the time of tiles went; null where none were followed")
     ] = None
     what_if: Annotated[WhatIf | None, _of("", "relaxed reruns, where they were asked for")] = None
+    designs: Annotated[Designs | None, _of("", "reruns of other designs, where they were asked for")] = None
     measured: Annotated[Measured | None, _of("", "the same work on silicon, where it was measured")] = None
     source: Annotated[Source | None, _of("", "work and machine, to run it again")] = None
 
+    @property
+    def run_cycles(self) -> float:
+        """Time of the run [cycle]: `cycles` where all CTAs fit at once, else `window_cycles`."""
+        return self.window_cycles if self.waves > 1 else self.cycles
+
     def __repr__(self) -> str:
+        head = f"Result {self.work} on {self.machine}:"
+        if self.hung:
+            return f"<{head} hung after {self.cycles:,.0f} cycles>"
         return (
-            f"<Result {self.work} on {self.machine}: {self.cycles:,.0f} cycles, "
-            f"{self.rates.used_sm:.1f} B/cycle per used SM, limited by {self.limiter.name}>"
+            f"<{head} {self.run_cycles:,.0f} cycles, {self.rates.used_sm:.1f} B/cycle per used SM, "
+            f"limited by {self.limiter.name}>"
         )
 
     def _repr_html_(self) -> str:
@@ -241,13 +296,19 @@ class Result(_Part, frozen=True, kw_only=True):
                 "CTAs",
                 f"{self.ctas} in clusters of {self.cluster}, on {self.sms_used} of {self.sms_of_chip} SMs",
             ),
-            ("time", f"{self.cycles:,.0f} cycles ({self.seconds * 1e6:,.2f} us)"),
+            (
+                "hung after" if self.hung else "time",
+                f"{self.run_cycles:,.0f} cycles ({self.seconds * 1e6:,.2f} us)",
+            ),
             ("delivered", f"{self.delivered_bytes:,} B"),
-            ("rate, chip", f"{self.rates.chip:,.1f} B/cycle"),
-            ("rate, used SM", f"{self.rates.used_sm:.1f} B/cycle"),
-            ("rate, SM of the chip", f"{self.rates.chip_sm:.1f} B/cycle"),
-            ("limiter", str(self.limiter)),
         ]
+        if not self.hung:
+            lines += [
+                ("rate, chip", f"{self.rates.chip:,.1f} B/cycle"),
+                ("rate, used SM", f"{self.rates.used_sm:.1f} B/cycle"),
+                ("rate, SM of the chip", f"{self.rates.chip_sm:.1f} B/cycle"),
+                ("limiter", str(self.limiter)),
+            ]
         if self.bounds is not None:
             lines.append(("bound", f"{self.bounds.merged_cycles:,.0f} cycles ({self.bounds.merged_link})"))
         if self.provisional:

@@ -18,6 +18,8 @@ from hoppersim.result.rows import COLUMNS, UNITS, unit_of_column
 from hoppersim.result.schema import (
     SCHEMA,
     Bounds,
+    Design,
+    Designs,
     GpcFigures,
     Limiter,
     LinkUse,
@@ -39,13 +41,13 @@ from hoppersim.result.verdict import Verdict
 
 PARTS = (
     Rates, Limiter, Bounds, LinkUse, SmFigures, GpcFigures, TileFigures, TileTimes, Stage, SmTiles, Speed,
-    WhatIf, Relaxation, Measured, Source,
+    WhatIf, Relaxation, Designs, Design, Measured, Source,
 )  # fmt: skip
 VERDICT = {
     "first": ("", "what the first run is called"),
     "second": ("", "what the second run is called"),
-    "first_cycles": ("cycle", "time of the first"),
-    "second_cycles": ("cycle", "time of the second"),
+    "first_cycles": ("cycle", "time of the first: slowest CTA; if one of both runs in waves, window"),
+    "second_cycles": ("cycle", "time of the second, likewise"),
     "difference_cycles": ("cycle", "second less first, positive when the first is faster"),
     "speedup": ("ratio", "time of the second over time of the first, or time per byte"),
     "per_byte": ("", "whether times per byte are compared, since the bytes differ"),

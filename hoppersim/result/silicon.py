@@ -11,6 +11,7 @@ from msgspec.structs import replace
 from hoppersim.dataset import Point, dataset_names, error_summary, load_dataset
 from hoppersim.machine.inheritance import preset_names
 from hoppersim.machine.loading import load_machine
+from hoppersim.machine.provenance import TAKEN_OVER
 from hoppersim.program.canonical import work_hash
 from hoppersim.program.case_spec import MODES, Case
 from hoppersim.program.cases import build_case
@@ -33,12 +34,15 @@ class ModelError(NamedTuple):
         What was compared: ``mode multicast``, ``memory hbm``, or empty for everything.
     points, median, p90
         Points that no fit has read, their median error, and the error that nine of ten stay within [share].
+    preset
+        The machine that was compared.
     """
 
     kind: str
     points: int
     median: float
     p90: float
+    preset: str
 
 
 def find_measured(result: Result, case: Case | None = None) -> Measured | None:
@@ -70,18 +74,26 @@ def model_error(*results: Result) -> ModelError | None:
     Returns
     -------
     ModelError | None
-        None for a machine that was never compared with silicon.
+        That of the preset which was compared with silicon; for a machine that takes numbers over from it, the
+        least to expect. None for any other machine.
     """
     summary = error_summary(DATASET) if DATASET in dataset_names() else None
-    if summary is None or any(result.machine != summary.preset for result in results):
+    if summary is None or not all(_is_like(result, summary.preset) for result in results):
         return None
     kinds = {"", *(kind for result in results for kind in _kinds(result))}
     found = []
     for kind in sorted(kinds):
         group = summary.groups.get(f"set aside: {kind}" if kind else "set aside")
         if group is not None and group["points"] >= LEAST_POINTS:
-            found.append(ModelError(kind, int(group["points"]), group["median"], group["p90"]))
+            figures = int(group["points"]), group["median"], group["p90"]
+            found.append(ModelError(kind, *figures, summary.preset))
     return max(found, key=lambda error: error.p90, default=None)
+
+
+def _is_like(result: Result, preset: str) -> bool:
+    """Tell whether a run's machine is a preset, or takes numbers over from it."""
+    taken = result.source is not None and f"{TAKEN_OVER} {preset} " in result.source.machine
+    return result.machine == preset or taken
 
 
 def _kinds(result: Result) -> Iterator[str]:

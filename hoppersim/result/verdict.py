@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import msgspec
 
+from hoppersim.errors import InputError
 from hoppersim.result.schema import Measured, Result
 
 UNCALIBRATED_ERROR = 0.10
@@ -17,6 +18,8 @@ class Verdict(msgspec.Struct, frozen=True, kw_only=True):
 
     Attributes
     ----------
+    first_cycles, second_cycles
+        Times of the slowest CTA; of both from first start to last end where CTAs of one wait for SMs [cycle].
     difference_cycles
         Time of the second less time of the first [cycle]; positive when the first is faster.
     speedup
@@ -55,14 +58,26 @@ def compare(first: Result, second: Result, names: tuple[str, str], error: float 
         What to call them.
     error
         Relative error to allow for; None takes the one that fits the machine's numbers.
+
+    Raises
+    ------
+    InputError
+        If one of them takes no time at all, so that there is nothing to compare.
     """
+    for result, name in zip((first, second), names, strict=True):
+        if not result.cycles:
+            rule = "a run is compared by its time, and this one does nothing that takes any"
+            raise InputError(name, "0 cycles", rule, "a role with an operation")
     if error is None:
         error = UNCALIBRATED_ERROR if first.provisional or second.provisional else CALIBRATED_ERROR
     per_byte = 0 < first.delivered_bytes != second.delivered_bytes > 0
     share = first.delivered_bytes / second.delivered_bytes if per_byte else 1.0
-    speedup, silicon_speedup = second.cycles / first.cycles * share, None
+    waves = max(first.waves, second.waves) > 1
+    times = [result.window_cycles if waves else result.cycles for result in (first, second)]
+    speedup, silicon_speedup = times[1] / times[0] * share, None
     decided, text = _judge(speedup, names, error, per_byte=per_byte)
-    measured = _measured_alike(first, second)
+    # Silicon's times are those of the slowest CTA.
+    measured = None if waves else _measured_alike(first, second)
     if (first.work_hash, first.machine_hash, first.cycles) == (
         second.work_hash, second.machine_hash, second.cycles,
     ):  # fmt: skip
@@ -76,9 +91,9 @@ def compare(first: Result, second: Result, names: tuple[str, str], error: float 
     return Verdict(
         first=names[0],
         second=names[1],
-        first_cycles=first.cycles,
-        second_cycles=second.cycles,
-        difference_cycles=second.cycles - first.cycles,
+        first_cycles=times[0],
+        second_cycles=times[1],
+        difference_cycles=times[1] - times[0],
         speedup=speedup,
         per_byte=per_byte,
         error=error,

@@ -36,7 +36,9 @@ KNOWN = {
 
 MEASURED = {
     "cycles": Figure("cycle", "time of the slowest CTA"),
-    "microseconds": Figure("us", "the same at the machine's clock", "time"),
+    "window_cycles": Figure("cycle", "first start to last end of all CTAs"),
+    "waves": Figure("", "CTAs that follow each other in one place of an SM; 1 where all fit at once"),
+    "microseconds": Figure("us", "time of the run: of the slowest CTA; in waves, of the window", "time"),
     "ctas": Figure("CTA", "CTAs that ran"),
     "sms_used": Figure("SM", "SMs that ran one"),
     "delivered_bytes": Figure("B", "bytes that reached shared memory, each receiver of a multicast counted"),

@@ -41,7 +41,7 @@ def load_sweep(path: str | Path) -> Sweep:
         near = closest(path.name, [item.name for item in path.parent.glob("*.toml")])
         nearest = str(path.with_name(near)) if near else None
         raise InputError("study", str(path), "must be a file that exists", nearest) from None
-    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
+    except (OSError, ValueError, RecursionError) as error:
         raise InputError("study", str(path), f"must be a readable TOML file ({error})") from None
     try:
         return _beside(read_sweep({"name": path.stem, **document}), path.parent)

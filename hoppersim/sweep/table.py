@@ -9,7 +9,9 @@ from html import escape
 from pathlib import Path
 from typing import Any
 
-from hoppersim.result.export import to_json, write_tables, write_text
+from hoppersim.result.export import to_json
+from hoppersim.result.files import write_text
+from hoppersim.result.table_files import write_tables
 from hoppersim.sweep.figures import SPEEDUP, Figures, show
 from hoppersim.sweep.finding import describe
 from hoppersim.sweep.journal import Outcome

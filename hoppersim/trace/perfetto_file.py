@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from hoppersim.errors import InputError
-from hoppersim.result.export import require_place, write_whole
+from hoppersim.result.files import require_place, write_whole
 from hoppersim.trace.timeline import Edge, Timeline, Track, Value, edges
 from hoppersim.units import TICKS_PER_CYCLE
 

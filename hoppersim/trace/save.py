@@ -41,7 +41,7 @@ def save_trace(recorder: Recorder, result: Result, path: Path) -> list[str]:
         "machine hash": result.machine_hash,
         "work hash": result.work_hash,
         "one microsecond in the viewer": "one SM cycle",
-        "cycles of the run": round(result.cycles),
+        "cycles of the run": round(result.run_cycles),
     }
     if recorder.was_cut:
         notes["cut"] = f"the size limit of {recorder.selection.megabytes} MB was reached"

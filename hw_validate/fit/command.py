@@ -13,7 +13,7 @@ import typer
 from hoppersim.dataset import load_dataset
 from hoppersim.errors import InputError
 from hoppersim.pool import MachineRequest, usable_cores
-from hoppersim.result.export import write_text
+from hoppersim.result.files import write_text
 from hw_validate.bench import Bench, OnPoint, cache_folder
 from hw_validate.fit import report
 from hw_validate.fit.calibration import calibrate as work_out

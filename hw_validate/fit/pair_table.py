@@ -19,7 +19,7 @@ from hoppersim.machine.floorplan import Floorplan
 from hoppersim.machine.machine import Machine
 from hoppersim.machine.tables import digest
 from hoppersim.pool import machine_for
-from hoppersim.result.export import write_whole
+from hoppersim.result.files import write_whole
 from hw_validate.fit.outcome import Context, Estimate, Outcome
 from hw_validate.pair_latency import Trips
 

@@ -14,7 +14,7 @@ from hoppersim.machine.describe import configuration_toml
 from hoppersim.machine.machine import Machine
 from hoppersim.machine.provenance import Origin
 from hoppersim.pool import machine_for
-from hoppersim.result.export import require_place, write_text
+from hoppersim.result.files import require_place, write_text
 from hw_validate.fit.calibration import Calibration
 from hw_validate.fit.outcome import Estimate, Outcome
 

@@ -88,13 +88,28 @@ def test_a_gemm_computes_as_long_as_its_tile_takes_the_tensor_cores(cli) -> None
     assert named["compute"] == 2 * 256 * 128 * 64 // 4096
 
 
-def test_a_run_in_waves_says_so_and_gives_no_verdict_by_the_time_of_one_cta(cli) -> None:
-    arguments = ["run", "unicast_distinct", "-c", "1", "-n", "4", "--preset", "tiny", "--against", "unicast"]
-    out = " ".join(cli(*arguments, "--grid", "32").out.split())
-    assert "not all of its CTAs fit at once" in out
-    assert "By the whole time, " in out
-    assert "Verdict:" not in out
-    assert "By the whole time" not in cli(*arguments).out
+def test_boxes_that_go_out_of_bounds_are_told_once(cli) -> None:
+    assert cli("new", "flow.toml").code == 0
+    assert "out of bounds" not in cli("check", "flow.toml").out
+    text = Path("flow.toml").read_text(encoding="utf-8")
+    Path("flow.toml").write_text(text.replace("[64, 32768]", "[64, 32700]"), encoding="utf-8")
+    assert "note: 417,792 B of the boxes that it loads lie out of bounds" in cli("check", "flow.toml").out
+    out = cli("run", "flow.toml", "--preset", "tiny", "--grid", "8").out
+    assert "out of bounds" not in out  # these CTAs do not come that far
+    text = Path("flow.toml").read_text(encoding="utf-8").replace("[64, 32700]", "[64, 100]")
+    Path("flow.toml").write_text(text, encoding="utf-8")
+    assert cli("run", "flow.toml", "--preset", "tiny", "--grid", "8").out.count("lie out of bounds") == 1
+
+
+def test_a_run_in_waves_says_so_and_shows_the_time_of_the_whole(cli) -> None:
+    arguments = ["run", "unicast_distinct", "-c", "1", "-n", "4", "--preset", "tiny"]
+    out = cli(*arguments, "--grid", "32").out
+    assert "in 4 waves" in out
+    assert "slowest CTA [cycle]" in out
+    assert "slowest CTA" not in cli(*arguments).out
+    out = cli(*arguments, "--grid", "32", "--against", "unicast").out
+    assert "compared from the first start to the last end" in out
+    assert "Verdict: " in out
 
 
 @pytest.mark.parametrize(

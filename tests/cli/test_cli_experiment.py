@@ -50,7 +50,7 @@ def test_quick_study_prints_table_finding_and_writes_whole_files(name: str, cli,
 def test_without_its_package_no_parquet_is_written_and_one_line_says_so(
     cli, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("hoppersim.result.export.has_parquet", lambda: False)
+    monkeypatch.setattr("hoppersim.result.table_files.has_parquet", lambda: False)
     outcome = cli("experiment", "pipeline_depth", "--quick", "--preset", "tiny", "--jobs", "1")
     assert outcome.code == 0
     assert outcome.out.count("No Parquet file without its package: pip install 'hoppersim[parquet]'") == 1

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import pytest
 
-from hoppersim.errors import EXIT_HANG, EXIT_INPUT
+from hoppersim.errors import EXIT_HANG, EXIT_INPUT, EXIT_INTERNAL, EXIT_VIOLATIONS
 from tests.conftest import Command
 
 LITMUS = Path(__file__).parents[1] / "litmus"
@@ -109,7 +110,7 @@ def test_tiles_that_can_no_longer_be_written_are_named(
     def refuse(**_: object) -> None:
         raise PermissionError(13, "Permission denied")
 
-    monkeypatch.setattr("hoppersim.result.export.tempfile.mkstemp", refuse)
+    monkeypatch.setattr("hoppersim.result.files.tempfile.mkstemp", refuse)
     code, _out, error = cli(*SMALL, "--tiles", str(tmp_path / "tiles.csv"))
     assert code == EXIT_INPUT
     assert error.startswith("error: --tiles = ")
@@ -139,3 +140,28 @@ def test_names_and_numbers_that_nobody_means_are_refused(
     assert code == EXIT_INPUT
     assert error.startswith("error: ")
     assert not list(tmp_path.iterdir())
+
+
+def test_processes_are_counted_before_a_study_is_looked_at(cli: Command) -> None:
+    study = Path(__file__).parents[2] / "experiments" / "gpc_port_width.toml"
+    code, out, error = cli("sweep", str(study), "-j", "-5", "--dry-run")
+    assert (code, out) == (EXIT_INPUT, "")
+    assert error == "error: --jobs = -5: must be at least one process; nearest legal value: 1\n"
+
+
+def test_broken_rules_in_json_have_names(cli: Command) -> None:
+    code, out, _error = cli("check", str(LITMUS / "l07_parity_each_iteration.toml"), "--json")
+    assert code == EXIT_VIOLATIONS
+    assert [set(item) for item in json.loads(out)] == [{"code", "field", "value", "rule", "nearest"}]
+
+
+def test_a_run_that_needs_too_much_memory_ends_in_one_line(
+    cli: Command, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse(*_: object, **__: object) -> None:
+        raise MemoryError
+
+    monkeypatch.setattr("hoppersim.engine.simulate.simulate_raw", refuse)
+    code, _out, error = cli(*SMALL)
+    assert code == EXIT_INTERNAL
+    assert error.splitlines() == ["error: out of memory: a smaller work, or fewer processes, takes less"]

@@ -8,6 +8,8 @@ import sys
 
 import pytest
 
+from hoppersim.errors import EXIT_INTERRUPTED
+
 HEAVY = ("numba", "matplotlib", "networkx", "numpy", "simpy")
 COMMANDS = (
     "run",
@@ -41,6 +43,22 @@ print([name for name in {HEAVY!r} if name in sys.modules])
 def test_importing_the_package_imports_nothing_heavy() -> None:
     code = f"import sys, hoppersim; print([name for name in {HEAVY!r} if name in sys.modules])"
     assert _python(code).strip() == "[]"
+
+
+@pytest.mark.parametrize("package", ["hoppersim", "hw_validate"])
+def test_an_interrupt_while_the_command_still_loads_ends_it_quietly(package: str) -> None:
+    code = f"""
+import sys
+class Interrupted:
+    def find_spec(self, name, *_):
+        if name == "typer":
+            raise KeyboardInterrupt
+sys.meta_path.insert(0, Interrupted())
+from {package}.__main__ import main
+main()
+"""
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stdout, done.stderr) == (EXIT_INTERRUPTED, "", "")
 
 
 def test_help_takes_less_than_half_a_second() -> None:

@@ -165,3 +165,22 @@ def test_help_of_trace_has_examples(cli) -> None:
     outcome = cli("trace", "--help")
     assert outcome.code == 0
     assert "hoppersim trace result.json" in outcome.out
+
+
+def test_other_designs_are_printed_and_written(cli, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("hoppersim.pool.usable_cores", lambda: 1)
+    out = cli(*SMALL, "--what-if-design", "--out", "result.json").out
+    assert "other designs, multicast" in out
+    assert "stages 3" in out
+    assert "cluster 8 was not run: " in out
+    tried = json.loads((tmp_path / "result.json").read_text())["designs"]
+    assert tried["base_cycles"] == json.loads((tmp_path / "result.json").read_text())["cycles"]
+    assert {step["name"] for step in tried["steps"]} == {"stages", "box", "cluster"}
+    assert cli("explain", "result.json", "--no-what-if").code == 0
+
+
+def test_with_reruns_the_table_says_what_gains_most_by_them(cli) -> None:
+    out = cli(*SMALL, "--what-if", "--set", "xbar.gpc_bytes_per_cycle=8").out
+    assert "gains most, by reruns" in out
+    assert "likely limit" not in out
+    assert "likely limit" in cli(*SMALL).out

@@ -116,7 +116,8 @@ launches = st.builds(
     small,
     small,
 )
-works = st.lists(st.builds(Flow, programs, launches), max_size=2).map(lambda flows: Work(tuple(flows)))
+flows = st.lists(st.builds(Flow, programs, launches), min_size=1, max_size=2)
+works = flows.map(lambda flows: Work(tuple(flows)))
 
 
 @settings(max_examples=150, deadline=None)

@@ -18,6 +18,7 @@ from hoppersim.experiments.registry import study_names
 from hoppersim.experiments.runner import run_study
 from hoppersim.experiments.study import (
     MODE_NAMES,
+    Column,
     against_silicon,
     case_row,
     model_error,
@@ -115,7 +116,18 @@ def test_a_run_much_shorter_than_the_measured_one_says_so() -> None:
     (text,) = against_silicon([row | {"iterations": 8}, row | {"iterations": 32}])
     assert "1 of them run as few as 8 iterations beside measured ones of 64" in text
     (text,) = against_silicon([row | {"iterations": 16}])
-    assert "iterations" not in text
+    assert "as few as" not in text
+
+
+def test_a_time_in_proportion_from_other_iterations_is_marked() -> None:
+    column = Column("silicon_cycles", "H200 cycles", ",.0f")
+    row = {"work_hash": "a", "cycles": 110.0, "silicon_cycles": 100.0, "silicon_iterations": 64}
+    assert column.text(row | {"iterations": 16}) == "~100"
+    assert column.text(row | {"iterations": 64}) == "100"
+    (text,) = against_silicon([row | {"iterations": 16}])
+    assert text.endswith("A time behind ~ is in proportion from another number of iterations.")
+    (text,) = against_silicon([row | {"iterations": 64}])
+    assert "~" not in text
 
 
 def test_a_small_machine_has_no_silicon_beside_it(tiny: Machine) -> None:

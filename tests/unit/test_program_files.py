@@ -8,6 +8,7 @@ from hoppersim.errors import InputError
 from hoppersim.program.builders import BUILDERS
 from hoppersim.program.cases import MODES, Case, build_case
 from hoppersim.program.files import format_file, load_work, parse_work, save_work
+from hoppersim.program.rules import check
 
 TEXT = format_file(build_case(Case("multicast", 4, pattern="sweep")))
 
@@ -55,6 +56,7 @@ def test_a_failed_save_leaves_the_old_file(tmp_path: Path) -> None:
         ("wrap =", "warp =", "flows[0].program.roles[0].body[0].body[2].coordinates[1].warp", "wrap"),
         ("[flows.launch]", "[flows.lunch]", "flows[0].lunch", "launch"),
         ("language = 1", "language = 9", "language", 1),
+        ("language = 1", "language = true", "language", 1),
         ("bytes = 8192", 'bytes = "8K"', "flows[0].program.buffers[0].bytes", None),
         ("ranks = [0]", 'width = "lanes"', "flows[0].program.roles[0].width", "lane"),
         ("cluster = [4, 1, 1]", "cluster = [4, 1]", "flows[0].launch.cluster", None),
@@ -80,6 +82,43 @@ def test_a_mistake_is_named_by_file_field_and_nearest(
 def test_text_that_is_no_work_is_an_input_error(text: str, rule: str) -> None:
     with pytest.raises(InputError, match=rule):
         parse_work(text)
+
+
+@pytest.mark.parametrize("suffix", [".toml", ".json"])
+@pytest.mark.parametrize(
+    ("value", "rule"),
+    [("9" * 5000, "must be valid"), ("[" * 20_000 + "]" * 20_000, "must not lie in each other so deep")],
+)
+def test_numbers_of_thousands_of_digits_and_endless_nesting_are_input_errors(
+    suffix: str, value: str, rule: str
+) -> None:
+    text = f"about = {value}" if suffix == ".toml" else f'{{"about": {value}}}'
+    with pytest.raises(InputError, match=rule) as caught:
+        parse_work(text, suffix)
+    assert len(str(caught.value)) < 300
+
+
+def test_operations_that_lie_in_each_other_too_deep_for_the_decoder_are_an_input_error() -> None:
+    body = '{"op": "for", "n": 1, "body": [' * 300 + "]}" * 300
+    role = f'{{"name": "r", "body": [{body}]}}'
+    text = f'{{"flows": [{{"program": {{"name": "p", "roles": [{role}]}}, "launch": {{}}}}]}}'
+    with pytest.raises(InputError):
+        check(parse_work(text, ".json"))
+
+
+@pytest.mark.parametrize("number", [2**53 + 1, -(2**62), 2**63, 10**30])
+def test_numbers_that_json_cannot_hold_exactly_are_named(number: int) -> None:
+    text = TEXT.replace("cluster = [4, 1, 1]", f"cluster = [4, 1, 1]\nseed = {number}\ngrid = {number}")
+    with pytest.raises(InputError) as caught:
+        parse_work(text)
+    assert caught.value.field in {"flows[0].launch.grid", "flows[0].launch.seed"}
+    assert caught.value.value == number
+    assert str(2**53) in caught.value.rule
+
+
+def test_a_file_without_flows_holds_no_work() -> None:
+    with pytest.raises(InputError, match="a work has at least one flow"):
+        parse_work("flows = []")
 
 
 @pytest.mark.parametrize("text", ["[]", "{", "3"])

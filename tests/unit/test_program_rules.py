@@ -159,6 +159,7 @@ def test_a_slice_off_a_128_byte_boundary_is_found() -> None:
         ({"skew": Affine(base=-5)}, "HS-LA-005"),
         ({"skew": Affine(by_rank=(1, 2, 3))}, "HS-LA-005"),
         ({"warm": -1}, "HS-LA-005"),
+        ({"seed": -1}, "HS-LA-005"),
     ],
 )
 def test_each_limit_of_a_launch_has_its_code(launch: dict[str, object], code: str, h200: Machine) -> None:
@@ -171,7 +172,7 @@ def test_a_cta_larger_than_an_sm_is_refused_with_what_fits(h200: Machine) -> Non
     assert [(violation.code, violation.nearest) for violation in found] == [("HS-LA-003", nearest)]
     assert check(build_case(Case("unicast", rows=256, stages=7)), h200) == []
     found = check(build_case(Case("unicast", rows=256, boxes=8)), h200)
-    assert [violation.nearest for violation in found] == [232448]
+    assert [violation.nearest for violation in found] == ["232448, fewer or smaller buffers"]
 
 
 def test_a_chosen_set_of_sms_too_small_for_a_cluster_is_refused(h200: Machine) -> None:

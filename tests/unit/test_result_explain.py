@@ -12,11 +12,18 @@ from hoppersim.program.cases import build_case
 from hoppersim.result import silicon
 from hoppersim.result.api import simulate
 from hoppersim.result.documents import Comparison
-from hoppersim.result.explain import explain_comparison, explain_gains, explain_result
-from hoppersim.result.limiter_text import explain_limiter
-from hoppersim.result.relaxed import HALF_COST, THREADS, TOGETHER
-from hoppersim.result.schema import Limiter, Relaxation, Result, WhatIf
+from hoppersim.result.explain import (
+    explain_bound,
+    explain_comparison,
+    explain_error,
+    explain_gains,
+    explain_result,
+)
+from hoppersim.result.limiter_text import explain_limiter, gains_most
+from hoppersim.result.relaxed import COMPUTING, HALF_COST, THREADS, TOGETHER, relax
+from hoppersim.result.schema import Bounds, Limiter, Relaxation, Result, WhatIf
 from hoppersim.result.silicon import find_measured, model_error
+from hoppersim.result.source import make_source
 from hoppersim.result.verdict import compare
 
 GPC = Relaxation(name="GPC port", change="twice the bandwidth", settings={}, cycles=100.0, speedup=1.6)
@@ -65,7 +72,7 @@ def test_whether_a_busy_resource_sets_the_time_is_for_its_gain_to_say(result: Re
     ("own", "others", "said"),
     [
         (1.4, 1.3, "half their cost would make it 1.40x as fast"),
-        (1.2, 1.3, "half their cost would make it 1.20x as fast"),
+        (1.2, 1.3, "make it 1.20x as fast, half the latency of the way to the L2 and back 1.30x. Larger"),
         (1.1, 1.3, "but half the latency of the way to the L2 and back gives 1.30x"),
         (0.95, 1.3, "half the cost of all operations of the threads 0.95x: in between, others wait"),
         (0.95, 0.9, "but nothing that was relaxed would gain 2%"),
@@ -86,12 +93,12 @@ def test_without_reruns_a_limiter_is_only_likely_to_set_the_time(result: Result)
     assert text == "The GPC port is 90% busy and is likely to set the time."
     text = explain_limiter(replace(result, limiter=Limiter(name="issue", share=0.55, role="leader")))
     assert text.startswith("A thread of leader is busy 55% of the time with its own operations.")
-    assert "are likely to help" in text
+    assert "may help" in text
     text = explain_limiter(replace(result, limiter=Limiter(name="latency", share=0.2)))
     assert text.startswith("Nothing is busy above 20%: latency is likely to set the time.")
     text = explain_limiter(replace(result, limiter=Limiter(name="latency", share=0.79)))
     assert text.startswith(
-        "Nothing is busy above 79%: latency and queues are likely to set the time together"
+        "Nothing is busy above 79%: latency, queues and what threads do in between are likely to set"
     )
 
 
@@ -126,6 +133,16 @@ def test_whether_latency_sets_the_time_is_for_its_gain_to_say(
     assert ("latency sets the time" in text) == (latency == 1.3)
 
 
+def test_what_helps_beside_less_latency_is_named(result: Result) -> None:
+    threads = Relaxation(name=THREADS, change=HALF_COST, settings={}, cycles=1.0, speedup=1.4)
+    text = explain_limiter(_tried(result, threads, L2, limiter="latency"))
+    assert text == (
+        "Nothing is busy above 90%: latency sets the time with others: half the cost of all operations of "
+        "the threads 1.40x, half the latency of the way to the L2 and back 1.30x. More bytes in flight "
+        "(stages, larger boxes) would help, and so would cheaper operations of the threads."
+    )
+
+
 def test_what_makes_a_run_slower_has_a_reason(result: Result) -> None:
     lines = explain_gains(_tried(result, GPC, replace(HBM, speedup=0.9)))
     assert lines[1].startswith(
@@ -141,7 +158,7 @@ def test_why_nothing_was_tried_is_said(result: Result) -> None:
 
 
 def test_gains_below_the_error_are_called_so(result: Result, monkeypatch: pytest.MonkeyPatch) -> None:
-    error = silicon.ModelError("mode multicast", 40, 0.05, 0.65)
+    error = silicon.ModelError("mode multicast", 40, 0.05, 0.65, "tiny")
     monkeypatch.setattr("hoppersim.result.explain.model_error", lambda *_: error)
     assert "Each of these gains is within the model's error of 65%." in explain_gains(_tried(result, GPC, L2))
     assert not any(
@@ -202,3 +219,48 @@ def test_the_error_is_that_of_the_worst_kind_and_of_compared_machines_only(resul
     groups = silicon.error_summary(silicon.DATASET).groups
     known = [groups[name]["p90"] for name in ("set aside", "set aside: mode multicast") if name in groups]
     assert found.p90 >= max(known)
+
+
+def test_a_machine_that_takes_numbers_over_is_expected_to_be_no_better_than_the_measured_one(
+    result: Result,
+) -> None:
+    other = load_machine("h100_sxm")
+    near = replace(result, machine=other.name, source=make_source(other, result.source.work))
+    found, measured = model_error(near), model_error(replace(result, machine="h200_sxm"))
+    assert found == measured is not None
+    (text,) = explain_error(near)
+    assert text.startswith("No silicon was measured for h100_sxm. On h200_sxm, whose numbers it takes over,")
+    assert f"(mode multicast) were within {found.p90:.0%}: expect no less here" in text or not found.kind
+    assert explain_error(result) == ["Nothing measured says how far times of tiny are off."]
+
+
+def test_a_bound_with_merged_reads_is_told_beside_the_one_without(result: Result) -> None:
+    bounds = Bounds(merged_cycles=100.0, merged_link="gpc0.in", unmerged_cycles=200.0, unmerged_link="l2.p0")
+    shared = replace(result, bounds=bounds, window_cycles=269.0)
+    (text,) = explain_bound(shared)
+    assert text == (
+        "If all reads of one line by a cluster merged into one, the traffic would need at least 100 cycles "
+        "at gpc0.in, if none did 200 at l2.p0; the run takes 2.69x the former."
+    )
+    alone = replace(shared, bounds=replace(bounds, unmerged_cycles=100.0))
+    assert explain_bound(alone) == [
+        "The traffic needs at least 100 cycles at gpc0.in; the run takes 2.69x that."
+    ]
+
+
+def test_what_gains_most_is_told_in_few_words(result: Result) -> None:
+    assert gains_most(_tried(result, GPC, L2)) == "GPC port: 1.60x with twice the bandwidth"
+    assert gains_most(_tried(result, replace(GPC, speedup=1.01))) == "nothing tried gains 2%"
+
+
+def test_computing_sets_the_time_if_half_of_it_gains_most() -> None:
+    work = build_case(Case("multicast", cluster=2, iterations=8, compute=2000))
+    machine = load_machine("tiny")
+    result = simulate(machine, work)
+    found = replace(result, what_if=relax(machine, work, result))
+    best = found.what_if.relaxations[0]
+    assert (best.name, best.settings) == (COMPUTING, {})
+    assert 1.5 < best.speedup < 2
+    assert explain_limiter(found).endswith(
+        f"mostly computing: it sets the time, half of it would make it {best.speedup:.2f}x as fast."
+    )

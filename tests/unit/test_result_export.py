@@ -11,8 +11,10 @@ from hoppersim.machine.machine import Machine
 from hoppersim.program.case_spec import Case
 from hoppersim.program.cases import build_case
 from hoppersim.result.api import simulate
-from hoppersim.result.export import counters_csv, read_result, to_csv, to_json, write_text, write_whole
+from hoppersim.result.export import counters_csv, read_result, to_json
+from hoppersim.result.files import write_text, write_whole
 from hoppersim.result.schema import Result
+from hoppersim.result.table_files import to_csv
 
 
 @pytest.fixture(scope="module")

@@ -24,13 +24,18 @@ def test_the_busiest_resource_above_80_percent_limits() -> None:
 
 
 def test_a_busy_issuing_thread_limits_when_no_resource_does() -> None:
-    limiter = find_limiter((_link("HBM", 0.79),), BusyThread("producer", 0.6))
-    assert (limiter.name, limiter.role, str(limiter)) == ("issue", "producer", "issue of producer, 60% busy")
+    limiter = find_limiter((_link("HBM", 0.79),), BusyThread("producer", 0.9))
+    assert (limiter.name, limiter.role, str(limiter)) == ("issue", "producer", "issue of producer, 90% busy")
 
 
 def test_a_thread_that_mostly_computes_is_not_said_to_issue() -> None:
-    assert find_limiter((), BusyThread("consumer", 0.6, computing=0.5)).name == "compute"
-    assert find_limiter((), BusyThread("consumer", 0.6, computing=0.1)).name == "issue"
+    assert find_limiter((), BusyThread("consumer", 0.9, computing=0.5)).name == "compute"
+    assert find_limiter((), BusyThread("consumer", 0.9, computing=0.1)).name == "issue"
+
+
+def test_a_thread_that_waits_for_data_in_between_does_not_limit() -> None:
+    limiter = find_limiter((_link("HBM", 0.4),), BusyThread("producer", 0.7))
+    assert (limiter.name, limiter.share, limiter.role) == ("latency", 0.7, "")
 
 
 def test_latency_limits_when_nothing_is_busy() -> None:

@@ -12,9 +12,10 @@ from hoppersim.program.case_spec import Case
 from hoppersim.program.cases import build_case
 from hoppersim.program.rules import check
 from hoppersim.program.work import Work
-from hoppersim.result import relaxed
+from hoppersim.result import pace
 from hoppersim.result.api import simulate
-from hoppersim.result.relaxed import BANDWIDTHS, HBM_LATENCY, L2_LATENCY, PEER_LATENCY, relax, shortened_work
+from hoppersim.result.pace import shortened_work
+from hoppersim.result.relaxed import BANDWIDTHS, HBM_LATENCY, L2_LATENCY, PEER_LATENCY, relax
 from hoppersim.result.schema import WhatIf
 
 
@@ -68,7 +69,7 @@ def test_loops_that_differ_are_not_shortened_and_it_is_said(
     work = make_work("unequal", roles, barriers=(Barrier("full", 40),), launch=Launch(grid=4))
     assert shortened_work(work, [5]) is None
     assert _relaxed(tiny, work).relaxations  # short enough to be rerun whole
-    monkeypatch.setattr(relaxed, "MOST_EFFORT", 100)
+    monkeypatch.setattr(pace, "MOST_EFFORT", 100)
     tried = _relaxed(tiny, work)
     assert tried.relaxations == ()
     assert "cannot be shortened" in tried.note
@@ -108,7 +109,7 @@ def test_the_pace_of_the_first_trips_gives_the_gains_of_the_whole(
     whole = relax(tiny, work, result)
     assert (whole.trips, whole.of_trips) == (64, 64)
     assert whole.base_cycles == result.cycles
-    monkeypatch.setattr(relaxed, "MOST_EFFORT", 50_000)
+    monkeypatch.setattr(pace, "MOST_EFFORT", 50_000)
     short = relax(tiny, work, result)
     assert short.trips < 40
     assert short.base_cycles == pytest.approx(result.cycles, rel=0.05)

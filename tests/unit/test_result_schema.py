@@ -18,17 +18,12 @@ from hoppersim.program.case_spec import Case
 from hoppersim.program.cases import build_case
 from hoppersim.result.api import simulate
 from hoppersim.result.documents import Comparison, Study, Sweep
-from hoppersim.result.export import (
-    read_document,
-    require_format,
-    to_json,
-    write_document,
-    write_table,
-)
+from hoppersim.result.export import read_document, to_json, write_document
 from hoppersim.result.rows import COLUMNS, result_row, unit_of_column
 from hoppersim.result.schema import Result
 from hoppersim.result.schema_page import schema_page
 from hoppersim.result.source import reopen
+from hoppersim.result.table_files import require_format, write_table
 from hoppersim.result.verdict import compare
 from hoppersim.sweep import Sweep as Design
 from hoppersim.sweep import run_sweep
@@ -181,7 +176,7 @@ def test_an_unknown_suffix_names_those_that_are_known(tmp_path: Path) -> None:
 def test_without_its_package_parquet_is_refused_with_the_command_that_installs_it(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    monkeypatch.setattr("hoppersim.result.export.find_spec", lambda name: None)
+    monkeypatch.setattr("hoppersim.result.table_files.find_spec", lambda name: None)
     with pytest.raises(InputError, match=r"pip install 'hoppersim\[parquet\]'"):
         write_table(tmp_path / "rows.parquet", [{"a": 1}])
     assert list(tmp_path.iterdir()) == []

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import msgspec
 import pytest
 from msgspec.structs import replace
 
@@ -190,3 +191,30 @@ def test_arguments_of_another_type_are_named_with_what_makes_the_right_one() -> 
         simulate(machine, Case("unicast"))  # type: ignore[arg-type]
     with pytest.raises(InputError, match="extras"):
         simulate(machine, work, extras=print)  # type: ignore[arg-type]
+
+
+def test_time_and_rates_of_a_run_in_waves_are_of_the_whole(tiny: Machine) -> None:
+    case = Case("unicast_distinct", iterations=4, grid=8)
+    one, four = (simulate(tiny, build_case(replace(case, grid=grid))) for grid in (8, 32))
+    assert (one.waves, one.run_cycles) == (1, one.cycles)
+    assert (four.waves, four.run_cycles) == (4, four.window_cycles)
+    assert four.run_cycles > 3 * four.cycles
+    assert four.seconds == tiny.seconds(four.window_cycles)
+    assert four.rates.chip == four.delivered_bytes / four.window_cycles
+    assert sum(figures.rate for figures in four.per_sm) == pytest.approx(four.rates.chip, rel=0.1)
+    assert one.rates.chip == one.delivered_bytes / one.cycles
+
+
+def test_a_run_in_waves_is_compared_by_the_whole_of_both(tiny: Machine) -> None:
+    case = Case("unicast_distinct", iterations=4)
+    one, four = (simulate(tiny, build_case(replace(case, grid=grid))) for grid in (8, 32))
+    verdict = compare(one, four, ("one", "four"))
+    assert (verdict.first_cycles, verdict.second_cycles) == (one.window_cycles, four.window_cycles)
+    assert verdict.speedup == pytest.approx(four.window_cycles / one.window_cycles / 4)
+    assert compare(_measured(one, 1.0), _measured(four, 9.0), ("one", "four")).silicon_speedup is None
+
+
+def test_a_file_of_before_waves_were_told_is_read(tiny: Machine) -> None:
+    result = simulate(tiny, build_case(Case("unicast", iterations=2)))
+    old = {name: value for name, value in msgspec.to_builtins(result).items() if name != "waves"}
+    assert msgspec.convert(old, Result).run_cycles == result.cycles

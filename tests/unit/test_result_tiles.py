@@ -19,7 +19,7 @@ from hoppersim.program.gemm import gemm_2x2
 from hoppersim.program.work import Work
 from hoppersim.result.api import simulate
 from hoppersim.result.explain import explain_result
-from hoppersim.result.export import write_table
+from hoppersim.result.table_files import write_table
 from hoppersim.result.tiles import describe_tiles, explain_tiles, tile_rows, total_cycles
 from hoppersim.trace.recorder import Recorder
 from hoppersim.trace.selection import make_selection

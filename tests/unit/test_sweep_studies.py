@@ -139,7 +139,16 @@ def test_a_bad_study_is_one_error_that_names_field_rule_and_nearest(name: str, t
         assert caught.value.nearest == nearest
 
 
-@pytest.mark.parametrize("text", ["axes = [", "\x00", "[axes]\nstages = [1"])
+@pytest.mark.parametrize(
+    "text",
+    [
+        "axes = [",
+        "\x00",
+        "[axes]\nstages = [1",
+        f"max_cycles = {'9' * 5000}",
+        f"x = {'[' * 20_000}{']' * 20_000}",
+    ],
+)
 def test_a_file_that_is_no_toml_is_named(text: str, tmp_path: Path) -> None:
     (tmp_path / "study.toml").write_text(text)
     with pytest.raises(InputError, match="readable TOML"):

@@ -135,6 +135,9 @@ class CompiledFabric:
         """Take transfers in order of (tick, order)."""
         self._make_room(len(transfers))
         values, passed = array("q"), self.frontier
+        if self.idle and transfers:  # the calendar need not turn through time in which nothing happens
+            scalars = self._state.scalars
+            scalars[c.BUCKET] = max(int(scalars[c.BUCKET]), transfers[0].tick >> c.BUCKET_BITS)
         for transfer in transfers:
             start = transfer.tick + self._launch[transfer.kind]
             if start < passed:

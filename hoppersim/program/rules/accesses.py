@@ -70,7 +70,9 @@ def _accesses(context: Context, visit: Visit) -> Iterator[tuple[str, str, Operan
             yield "bytes", buffer, 0, size
 
 
-@rule("HS-OP-005", "A bulk copy has a positive size and offsets in multiples of 16 bytes.", _BULK)
+@rule(
+    "HS-OP-005", "A bulk copy has a positive size and offsets in multiples of 16 bytes.", _BULK, needed=True
+)
 def bulk_alignment(context: Context) -> Iterator[Finding]:
     """Check sizes and offsets of copies between CTAs; other values are undefined.
 
@@ -121,7 +123,7 @@ def copy_to_other(context: Context) -> Iterator[Finding]:
             yield Finding(f"{visit.path}.rank", own, "the target is the copying CTA itself", nearest)
 
 
-@rule("HS-OP-011", "Loads and stores between CTAs move whole accesses.", _LANGUAGE)
+@rule("HS-OP-011", "Loads and stores between CTAs move whole accesses.", _LANGUAGE, needed=True)
 def whole_accesses(context: Context) -> Iterator[Finding]:
     """Check the size of loads and stores against their width.
 

@@ -14,16 +14,18 @@ from hoppersim.program.rules.diagnosis import (
     diagnose,
     name,
     stuck,
+    waiters,
     whereabouts,
 )
 from hoppersim.program.rules.registry import Finding, rule
+from hoppersim.program.rules.repair import find_repair
 
 _OBJECT = "PTX ISA, mbarrier object: pending and expected arrivals, tx-count"
 _OBSERVED = "PTX ISA, mbarrier: a test_wait or try_wait returns True before an arrive-on in the next phase"
 _COMPLETE = "PTX ISA, mbarrier: a phase completes when pending arrivals and tx-count are both zero"
 
 
-@rule("HS-MB-001", "A barrier counts 1 to 2^20 - 1 arrivals.", _OBJECT)
+@rule("HS-MB-001", "A barrier counts 1 to 2^20 - 1 arrivals.", _OBJECT, needed=True)
 def arrival_count(context: Context) -> Iterator[Finding]:
     """Check the counts with which barriers are initialised.
 
@@ -60,7 +62,7 @@ def transaction_range(context: Context) -> Iterator[Finding]:
                 )
 
 
-@rule("HS-MB-003", "Each phase receives as many bytes as it expects.", _COMPLETE, deep=True)
+@rule("HS-MB-003", "Each phase receives as many bytes as it expects.", _COMPLETE, turn="deep")
 def bytes_balance(context: Context) -> Iterator[Finding]:
     """Compare the bytes that a phase announces with those that its loads and copies deliver to this CTA.
 
@@ -80,7 +82,7 @@ def bytes_balance(context: Context) -> Iterator[Finding]:
             yield Finding(f"{act.path}.bytes", announced(context, act), rule_text, nearest)
 
 
-@rule("HS-MB-004", "Each phase receives as many arrivals as its barrier counts.", _COMPLETE, deep=True)
+@rule("HS-MB-004", "Each phase receives as many arrivals as its barrier counts.", _COMPLETE, turn="deep")
 def arrivals_balance(context: Context) -> Iterator[Finding]:
     """Compare the arrivals that can still come with those that are missing.
 
@@ -88,15 +90,20 @@ def arrivals_balance(context: Context) -> Iterator[Finding]:
 
     Fix: arrive from every CTA that uses the data (``to = 1`` for the leader), or lower the count.
     """
-    for key, state in stuck(context):
-        if diagnose(context, key, state) == "arrivals":
-            arrived = state.count - state.pending
-            come = f"no more than {arrived} come in phase {state.phase}"
-            rule_text = f"{name(key)} counts {state.count} arrivals and {come}"
-            yield Finding(f"{declaration(context, key)}.count", state.count, rule_text, arrived or None)
+    lacking = [(k, state) for k, state in stuck(context) if diagnose(context, k, state) == "arrivals"]
+    repair = find_repair(context) if lacking else None
+    for key, state in lacking:
+        arrived = state.count - state.pending
+        come = f"no more than {arrived} come in phase {state.phase}"
+        rule_text = f"{name(key)} counts {state.count} arrivals and {come}"
+        if repair is not None:
+            yield repair.finding(rule_text)
+            continue
+        rule_text += f"; waiting for it: {waiters(context, key)}"
+        yield Finding(f"{declaration(context, key)}.count", state.count, rule_text, arrived or None)
 
 
-@rule("HS-MB-005", "A phase that expects bytes also gets its arrival.", _COMPLETE, deep=True)
+@rule("HS-MB-005", "A phase that expects bytes also gets its arrival.", _COMPLETE, turn="deep")
 def expect_without_arrival(context: Context) -> Iterator[Finding]:
     """Look for phases that hold all their bytes and miss an arrival, because expect_tx alone does not arrive.
 
@@ -110,7 +117,7 @@ def expect_without_arrival(context: Context) -> Iterator[Finding]:
             yield Finding(f"{state.expects[0].path}.arrive", False, rule_text, True)
 
 
-@rule("HS-MB-006", "Every receiver of bytes arms its barrier.", _COMPLETE, deep=True)
+@rule("HS-MB-006", "Every receiver of bytes arms its barrier.", _COMPLETE, turn="deep")
 def unarmed_receiver(context: Context) -> Iterator[Finding]:
     """Look for CTAs whose barrier gets bytes that nobody announces there.
 
@@ -128,7 +135,7 @@ def unarmed_receiver(context: Context) -> Iterator[Finding]:
             yield Finding(state.deliveries[0].path, state.delivered, rule_text, fix)
 
 
-@rule("HS-MB-007", "No phase gets more arrivals than its barrier counts.", _OBJECT, deep=True)
+@rule("HS-MB-007", "No phase gets more arrivals than its barrier counts.", _OBJECT, turn="deep")
 def surplus_arrival(context: Context) -> Iterator[Finding]:
     """Look for arrivals in a phase whose arrivals are all in: pending ones would fall below zero.
 
@@ -146,7 +153,7 @@ def surplus_arrival(context: Context) -> Iterator[Finding]:
             yield Finding(state.surplus, key[1], rule_text, f"{key[1]}.count = {state.count + 1}")
 
 
-@rule("HS-MB-008", "The bytes of a phase stay within 2^20 - 1.", _OBJECT, deep=True)
+@rule("HS-MB-008", "The bytes of a phase stay within 2^20 - 1.", _OBJECT, turn="deep")
 def transaction_overflow(context: Context) -> Iterator[Finding]:
     """Follow the transaction count; it holds one sign and 20 bits.
 
@@ -166,7 +173,7 @@ def transaction_overflow(context: Context) -> Iterator[Finding]:
     "HS-MB-010",
     "A completed phase is waited for before the next one gets an arrival.",
     _OBSERVED,
-    deep=True,
+    turn="deep",
 )
 def unseen_phase(context: Context) -> Iterator[Finding]:
     """Look for arrivals that come before any wait has returned for the phase before.
@@ -191,11 +198,16 @@ def unseen_phase(context: Context) -> Iterator[Finding]:
             seen.add(state.overrun)
             rule_text = f"{name(key)} gets this arrival before its phase before was waited for"
             count = count_of_a_round(context, key)
-            later = f"hold it back until rank {key[0]} has waited for {key[1]}"
-            yield Finding(state.overrun, key[1], rule_text, f"{key[1]}.count = {count}" if count else later)
+            if count:
+                yield Finding(state.overrun, key[1], rule_text, f"{key[1]}.count = {count}")
+            elif (repair := find_repair(context)) is not None:
+                yield repair.finding(f"{rule_text} ({state.overrun})")
+            else:
+                later = f"hold it back until rank {key[0]} has waited for {key[1]}"
+                yield Finding(state.overrun, key[1], rule_text, later)
 
 
-@rule("HS-MB-009", "Roles do not wait for each other in a circle.", _COMPLETE, deep=True)
+@rule("HS-MB-009", "Roles do not wait for each other in a circle.", _COMPLETE, turn="deep")
 def circular_wait(context: Context) -> Iterator[Finding]:
     """Look for roles that all wait, each for what another would do next.
 
@@ -206,6 +218,9 @@ def circular_wait(context: Context) -> Iterator[Finding]:
     if not context.course.blocked or any(
         diagnose(context, key, state) or state.overrun for key, state in stuck(context)
     ):
+        return
+    if (repair := find_repair(context)) is not None:
+        yield repair.finding("nobody can go on")
         return
     waiting = [
         f"{actor.role.name} of rank {actor.rank} at {whereabouts(actor)}" for actor in context.course.blocked

@@ -113,6 +113,11 @@ class Course:
         self._run()
 
     @property
+    def followed(self) -> int:
+        """Operations that were followed."""
+        return MOST_OPERATIONS - self._left
+
+    @property
     def blocked(self) -> list[Actor]:
         """Roles that can never go on."""
         return [actor for actor in self.actors if not actor.done] if self.ended else []

@@ -12,6 +12,7 @@ from hoppersim.program.rules.barrier_state import Act, BarrierState
 from hoppersim.program.rules.context import Context
 from hoppersim.program.rules.course import Actor, Course, Key
 from hoppersim.program.walk import Visit
+from hoppersim.program.work import Program
 
 Diagnosis = Literal["bytes", "arrivals", "unarrived", "unarmed", ""]
 
@@ -72,14 +73,33 @@ def count_of_a_round(context: Context, key: Key) -> int | None:
     barriers = tuple(
         replace(item, count=count) if item.name == key[1] else item for item in context.program.barriers
     )
-    course = Course(replace(context.flow, program=replace(context.program, barriers=barriers)))
+    return count if runs_through(context, replace(context.program, barriers=barriers)) else None
+
+
+def runs_through(context: Context, program: Program) -> bool:
+    """Tell whether all roles of a program come to their end in a flow, no barrier ahead of its waits."""
+    course = Course(replace(context.flow, program=program))
     wrong = course.blocked or any(state.overrun or state.surplus for state in course.barriers.values())
-    return None if wrong or not course.ended else count
+    return course.ended and not wrong
 
 
 def name(key: Key) -> str:
     """Give a barrier's name with its stage and rank."""
     return f"{key[1]}[{key[2]}] of rank {key[0]}"
+
+
+def waiters(context: Context, key: Key) -> str:
+    """Name the roles that wait for a barrier for good, and their operations."""
+    actors = (actor for actor in context.course.blocked if actor.at and actor.at.barrier == key)
+    paths = {actor.at.path for actor in actors if actor.at}
+    return " and ".join(place(visit) for visit in context.visits if visit.path in paths)
+
+
+def place(visit: Visit) -> str:
+    """Say in words which operation of which role this is."""
+    number = visit.path.rpartition("[")[2].rstrip("]")
+    inside = f" of loop {visit.loops[-1].name}" if visit.loops else ""
+    return f"operation {number}{inside} of role {visit.role.name}"
 
 
 def whereabouts(actor: Actor) -> str:
@@ -93,23 +113,25 @@ def whereabouts(actor: Actor) -> str:
 
 def _can_arrive(context: Context, key: Key, state: BarrierState) -> bool:
     """Tell whether a role that waits elsewhere has an arrival on this barrier, not yet made in this phase."""
+    made = set(state.arrivals)
     return any(
         (
             isinstance(visit.operation, Arrive)
             or (isinstance(visit.operation, ExpectTx) and visit.operation.arrive)
         )
         and _reaches(context, visit, actor, key)
-        and Act(actor.rank, visit.path) not in state.arrivals
+        and Act(actor.rank, visit.path) not in made
         for actor, visit in _possible(context, key)
     )
 
 
 def _can_deliver(context: Context, key: Key, state: BarrierState) -> bool:
     """Tell whether a role that waits elsewhere has bytes for this barrier, not yet sent in this phase."""
+    sent = set(state.deliveries)
     return any(
         isinstance(visit.operation, TmaLoad | BulkCopy | StAsync)
         and _reaches(context, visit, actor, key)
-        and Act(actor.rank, visit.path) not in state.deliveries
+        and Act(actor.rank, visit.path) not in sent
         for actor, visit in _possible(context, key)
     )
 

@@ -13,7 +13,7 @@ _ALIVE = "CUDA C++ Programming Guide, distributed shared memory: a block exists 
 _INIT = "PTX ISA, mbarrier.init and fence.mbarrier_init.release.cluster"
 
 
-@rule("HS-EX-001", "No CTA is accessed after it may have exited.", _ALIVE, deep=True)
+@rule("HS-EX-001", "No CTA is accessed after it may have exited.", _ALIVE, turn="deep")
 def access_after_exit(context: Context) -> Iterator[Finding]:
     """Look for accesses to peers that nothing in the peer waits for, where the exit sync is removed.
 
@@ -30,7 +30,7 @@ def access_after_exit(context: Context) -> Iterator[Finding]:
 
 
 @rule(
-    "HS-EX-002", "No CTA is accessed before it has started and initialised its barriers.", _ALIVE, deep=True
+    "HS-EX-002", "No CTA is accessed before it has started and initialised its barriers.", _ALIVE, turn="deep"
 )
 def access_before_start(context: Context) -> Iterator[Finding]:
     """Look for accesses to peers of which nothing has been heard, where the entry sync is removed.

@@ -20,7 +20,7 @@ _PAGE = 2 * 2**20
 _WARP = 32
 
 
-@rule("HS-LA-001", "A cluster has 1 to 16 CTAs and fits one GPC of the part.", _GUIDE)
+@rule("HS-LA-001", "A cluster has 1 to 16 CTAs and fits one GPC of the part.", _GUIDE, needed=True)
 def cluster_size(context: Context) -> Iterator[Finding]:
     """Check the cluster; its CTAs run at the same time inside one GPC.
 
@@ -38,7 +38,7 @@ def cluster_size(context: Context) -> Iterator[Finding]:
         yield from _refused(context, size, 0, _WARP)
 
 
-@rule("HS-LA-002", "A grid is a positive multiple of the cluster.", _GUIDE)
+@rule("HS-LA-002", "A grid is a positive multiple of the cluster.", _GUIDE, needed=True)
 def grid(context: Context) -> Iterator[Finding]:
     """Check the grid; clusters are started whole.
 
@@ -58,6 +58,7 @@ def grid(context: Context) -> Iterator[Finding]:
     "HS-LA-003",
     "A CTA fits an SM: shared memory and threads.",
     "CUDA C++ Programming Guide, compute capabilities",
+    needed=True,
 )
 def cta_resources(context: Context) -> Iterator[Finding]:
     """Check what one CTA needs against what one SM has.
@@ -71,7 +72,12 @@ def cta_resources(context: Context) -> Iterator[Finding]:
             yield _with_stages(context.program, finding)
 
 
-@rule("HS-LA-004", "Some cluster has all its SMs among those that may take part.", "Definition of `SmSet`")
+@rule(
+    "HS-LA-004",
+    "Some cluster has all its SMs among those that may take part.",
+    "Definition of `SmSet`",
+    needed=True,
+)
 def sms(context: Context) -> Iterator[Finding]:
     """Check the chosen SMs; a cluster with any CTA elsewhere exits at once.
 
@@ -95,8 +101,9 @@ def sms(context: Context) -> Iterator[Finding]:
 
 @rule(
     "HS-LA-005",
-    "A start skew is not negative, and warm-up launches are not either.",
+    "A start skew is not negative, and neither are warm-up launches and the seed.",
     "Definition of `Launch`",
+    needed=True,
 )
 def skew(context: Context) -> Iterator[Finding]:
     """Check delays; a CTA can be held back, not started before the launch.
@@ -115,12 +122,15 @@ def skew(context: Context) -> Iterator[Finding]:
             yield Finding("launch.skew", least, "a skew is 0 SM cycles or more", 0)
     if context.launch.warm < 0:
         yield Finding("launch.warm", context.launch.warm, "the number of warm-up launches is 0 or more", 0)
+    if context.launch.seed < 0:
+        yield Finding("launch.seed", context.launch.seed, "a seed is 0 or more", 0)
 
 
 @rule(
     "HS-LA-006",
     "An allocation has at least one byte and starts inside its first 2 MiB page.",
     "Definition of `Allocation`",
+    needed=True,
 )
 def allocations(context: Context) -> Iterator[Finding]:
     """Check the allocations; `base` is the offset from a 2 MiB boundary.
@@ -142,6 +152,7 @@ def allocations(context: Context) -> Iterator[Finding]:
     "HS-LA-007",
     "Roles own whole warps, one for a lane or a warp, on ranks of the cluster.",
     "Definition of `Role`",
+    needed=True,
 )
 def roles(context: Context) -> Iterator[Finding]:
     """Check the roles of a CTA.
@@ -169,7 +180,12 @@ def roles(context: Context) -> Iterator[Finding]:
                 )
 
 
-@rule("HS-LA-008", "Sizes and counts of shared memory and loops are positive.", "Definition of the language")
+@rule(
+    "HS-LA-008",
+    "Sizes and counts of shared memory and loops are positive.",
+    "Definition of the language",
+    needed=True,
+)
 def counts(context: Context) -> Iterator[Finding]:
     """Check buffers, stages and trip counts.
 
@@ -189,7 +205,7 @@ def counts(context: Context) -> Iterator[Finding]:
 
 
 def _with_stages(program: Program, finding: Finding) -> Finding:
-    """Add to a limit of shared memory how many stages of the longest ring it holds, where it holds any."""
+    """Add to a limit of shared memory how many stages of the longest ring it holds, if any."""
     stages = max((item.stages for item in program.buffers), default=1)
     if finding.field != "program.shared_bytes" or not isinstance(finding.nearest, int):
         return finding
@@ -197,7 +213,8 @@ def _with_stages(program: Program, finding: Finding) -> Finding:
     barriers = tuple(replace(item, stages=1) for item in program.barriers if item.stages == stages)
     stage = replace(program, buffers=buffers, barriers=barriers).shared_bytes
     most = stages - -(-(program.shared_bytes - finding.nearest) // stage) if stage else 0
-    return finding._replace(nearest=f"{finding.nearest}, at most {most} stages") if most > 0 else finding
+    hint = f"at most {most} stages" if most > 0 else "fewer or smaller buffers"
+    return finding._replace(nearest=f"{finding.nearest}, {hint}")
 
 
 def _refused(

@@ -30,7 +30,7 @@ def empty_mask(context: Context) -> Iterator[Finding]:
                 yield Finding(f"{visit.path}.mask", 0, f"the mask of rank {empty} names nobody", everyone)
 
 
-@rule("HS-MC-002", "A mask names ranks of the cluster only.", _MULTICAST)
+@rule("HS-MC-002", "A mask names ranks of the cluster only.", _MULTICAST, needed=True)
 def mask_bits(context: Context) -> Iterator[Finding]:
     """Check masks against the cluster's size; a bit beyond it names a CTA that does not exist.
 
@@ -55,7 +55,10 @@ def mask_bits(context: Context) -> Iterator[Finding]:
 
 
 @rule(
-    "HS-MC-003", "A target rank lies inside the cluster.", "PTX ISA, mapa: the rank of a CTA of the cluster"
+    "HS-MC-003",
+    "A target rank lies inside the cluster.",
+    "PTX ISA, mapa: the rank of a CTA of the cluster",
+    needed=True,
 )
 def target_rank(context: Context) -> Iterator[Finding]:
     """Check target ranks of copies, loads and stores between CTAs.

@@ -8,12 +8,7 @@ from math import prod
 from typing import Any
 
 from hoppersim.program.operands import evaluate, nearest_name, operand_faults, ring_of
-from hoppersim.program.operations import (
-    Affine,
-    Exit,
-    Sync,
-    Wait,
-)
+from hoppersim.program.operations import Affine, Compute, Exit, StoreWait, Sync, Wait
 from hoppersim.program.rules.context import Context
 from hoppersim.program.rules.registry import Finding, rule
 from hoppersim.program.walk import Visit, role_runs_on
@@ -30,7 +25,7 @@ _NAMES = {
 }
 
 
-@rule("HS-OP-001", "Every name that is used is declared.", _LANGUAGE)
+@rule("HS-OP-001", "Every name that is used is declared.", _LANGUAGE, needed=True)
 def known_names(context: Context) -> Iterator[Finding]:
     """Check the names of buffers, barriers, tensor maps and allocations.
 
@@ -51,7 +46,7 @@ def known_names(context: Context) -> Iterator[Finding]:
             yield Finding(f"program.maps[{number}].allocation", item.allocation, rule_text, near)
 
 
-@rule("HS-OP-002", "No two things of a kind have one name.", _LANGUAGE)
+@rule("HS-OP-002", "No two things of a kind have one name.", _LANGUAGE, needed=True)
 def unique_names(context: Context) -> Iterator[Finding]:
     """Check for names that are declared twice.
 
@@ -170,7 +165,10 @@ def lane_sync(context: Context) -> Iterator[Finding]:
 
 
 @rule(
-    "HS-OP-009", "Operands use enclosing loops, tables for every rank, and steps below their wrap.", _LANGUAGE
+    "HS-OP-009",
+    "Operands use enclosing loops, tables for every rank, and steps below their wrap.",
+    _LANGUAGE,
+    needed=True,
 )
 def operands(context: Context) -> Iterator[Finding]:
     """Check affine operands; a loop advances them by an increment and one compare-and-reset.
@@ -221,3 +219,28 @@ def equal_syncs(context: Context) -> Iterator[Finding]:
                 text = f"rank {rank} performs another number of cluster syncs than other ranks"
                 yield Finding("program.roles", here, text, max(meets.values()))
                 break
+
+
+@rule(
+    "HS-OP-013",
+    "Nobody computes for less than no time, or waits for fewer than no stores.",
+    _LANGUAGE,
+    needed=True,
+)
+def no_less_than_none(context: Context) -> Iterator[Finding]:
+    """Check the cycles of `Compute` and the pending groups of `StoreWait`.
+
+    Example: ``Compute(Affine(base=100, loops={"i": -10}))`` in a loop of 20 trips.
+
+    Fix: a step that leads to 0 at the last trip, or ``wrap``.
+    """
+    for visit in context.visits:
+        operation = visit.operation
+        if isinstance(operation, Compute):
+            cycles = (int(values.min()) for _, values in context.values(operation.cycles, visit))
+            least = min(cycles, default=0)
+            if least < 0:
+                yield Finding(f"{visit.path}.cycles", least, "computing takes 0 SM cycles or more", 0)
+        if isinstance(operation, StoreWait) and operation.pending < 0:
+            rule_text = "the stores that may be left are 0 or more"
+            yield Finding(f"{visit.path}.pending", operation.pending, rule_text, 0)

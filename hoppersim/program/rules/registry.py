@@ -5,7 +5,7 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import Literal, NamedTuple
 
 from hoppersim.errors import InputError
 from hoppersim.program.operands import nearest_name
@@ -36,24 +36,32 @@ class Violation(NamedTuple):
 
 
 Checker = Callable[[Context], Iterator[Finding]]
+Turn = Literal["first", "plain", "deep"]
 
 
 @dataclass(frozen=True)
 class Rule:
-    """One rule. `deep` rules follow the program's course and run only where no plain rule is broken."""
+    """One rule, checked in its turn: those of a later turn only where no rule of an earlier one is broken.
+
+    First come the limits within which the others can count, last those that follow the program's course. What
+    breaks a `needed` rule cannot be simulated at all, not even to see how it fails.
+    """
 
     code: str
     title: str
     source: str
     checker: Checker
-    deep: bool
+    turn: Turn
+    needed: bool
 
 
 RULES: dict[str, Rule] = {}
 """All rules by code, in the order in which they are checked."""
 
 
-def rule(code: str, title: str, source: str, *, deep: bool = False) -> Callable[[Checker], Checker]:
+def rule(
+    code: str, title: str, source: str, *, turn: Turn = "plain", needed: bool = False
+) -> Callable[[Checker], Checker]:
     """Register a checker; its docstring is the page that explains the rule, with an example and the fix.
 
     Parameters
@@ -64,14 +72,14 @@ def rule(code: str, title: str, source: str, *, deep: bool = False) -> Callable[
         The rule in one sentence.
     source
         The text or measurement that the rule comes from.
-    deep
-        Whether the checker needs a program that breaks no plain rule.
+    turn, needed
+        When it is checked, and whether a simulation depends on it (see `Rule`).
     """
 
     def register(checker: Checker) -> Checker:
         if code in RULES:
             raise ValueError(f"the code {code} is taken")
-        RULES[code] = Rule(code, title, source, checker, deep)
+        RULES[code] = Rule(code, title, source, checker, turn, needed)
         return checker
 
     return register

@@ -38,6 +38,7 @@ def _unit(item: TensorMap) -> int:
     "HS-TM-001",
     "A tensor has 1 to 5 dimensions, and every list of a tensor map has one entry for each.",
     _ENCODE,
+    needed=True,
 )
 def rank(context: Context) -> Iterator[Finding]:
     """Check the rank; the descriptor has room for five dimensions, and an interleaved layout needs three.
@@ -65,7 +66,7 @@ def rank(context: Context) -> Iterator[Finding]:
             yield Finding(f"{path}.element_strides", item.element_strides, rule_text, ())
 
 
-@rule("HS-TM-002", "Every extent of a tensor lies from 1 to 2^32.", _ENCODE)
+@rule("HS-TM-002", "Every extent of a tensor lies from 1 to 2^32.", _ENCODE, needed=True)
 def extents(context: Context) -> Iterator[Finding]:
     """Check the extents; the descriptor stores them less one in 32 bits.
 
@@ -77,7 +78,7 @@ def extents(context: Context) -> Iterator[Finding]:
         yield from _beyond(f"{path}.dims", item.dims, MOST_DIM, "an extent lies from 1 to 2^32 elements")
 
 
-@rule("HS-TM-003", "Every extent of a box lies from 1 to 256.", _ENCODE)
+@rule("HS-TM-003", "Every extent of a box lies from 1 to 256.", _ENCODE, needed=True)
 def box_extents(context: Context) -> Iterator[Finding]:
     """Check the box; the descriptor stores its extents less one in 8 bits.
 
@@ -89,7 +90,12 @@ def box_extents(context: Context) -> Iterator[Finding]:
         yield from _beyond(f"{path}.box", item.box, MOST_BOX, "a box has 1 to 256 elements a dimension")
 
 
-@rule("HS-TM-004", "The address of a tensor is a multiple of 16 bytes (32 when interleaved by 32).", _ENCODE)
+@rule(
+    "HS-TM-004",
+    "The address of a tensor is a multiple of 16 bytes (32 when interleaved by 32).",
+    _ENCODE,
+    needed=True,
+)
 def base_alignment(context: Context) -> Iterator[Finding]:
     """Check the address; the engine fetches in units of 16 bytes.
 
@@ -105,7 +111,12 @@ def base_alignment(context: Context) -> Iterator[Finding]:
             yield Finding(f"{path}.base", item.base, f"the address is a multiple of {unit} bytes", nearest)
 
 
-@rule("HS-TM-005", "Every stride is a multiple of 16 bytes (32 when interleaved by 32) below 2^40.", _ENCODE)
+@rule(
+    "HS-TM-005",
+    "Every stride is a multiple of 16 bytes (32 when interleaved by 32) below 2^40.",
+    _ENCODE,
+    needed=True,
+)
 def stride_alignment(context: Context) -> Iterator[Finding]:
     """Check the strides; every row must start on a 16-byte boundary, as the first one does.
 
@@ -153,7 +164,7 @@ def swizzle_span(context: Context) -> Iterator[Finding]:
             yield Finding(f"{path}.box[0]", item.box[0], rule_text, nearest)
 
 
-@rule("HS-TM-008", "Every element stride lies from 1 to 8.", _ENCODE)
+@rule("HS-TM-008", "Every element stride lies from 1 to 8.", _ENCODE, needed=True)
 def element_strides(context: Context) -> Iterator[Finding]:
     """Check element strides; the descriptor stores them less one in 3 bits.
 
@@ -183,7 +194,7 @@ def interleave_swizzle(context: Context) -> Iterator[Finding]:
             yield Finding(f"{path}.swizzle", item.swizzle, "an interleave of 32 needs a swizzle of 32", 32)
 
 
-@rule("HS-TM-010", "An element has 1, 2, 4 or 8 bytes.", _ENCODE)
+@rule("HS-TM-010", "An element has 1, 2, 4 or 8 bytes.", _ENCODE, needed=True)
 def element_size(context: Context) -> Iterator[Finding]:
     """Check the element's size against the data types of a tensor map.
 
@@ -200,7 +211,10 @@ def element_size(context: Context) -> Iterator[Finding]:
 
 
 @rule(
-    "HS-TM-011", "A tensor lies inside its allocation.", "Bounds are those of the tensor, not of the memory"
+    "HS-TM-011",
+    "A tensor lies inside its allocation.",
+    "Bounds are those of the tensor, not of the memory",
+    needed=True,
 )
 def inside_allocation(context: Context) -> Iterator[Finding]:
     """Check the tensor's end; the engine clips at the tensor's extents and knows nothing of allocations.
@@ -220,7 +234,12 @@ def inside_allocation(context: Context) -> Iterator[Finding]:
             yield Finding(f"{path}.dims", item.dims, rule_text, f"{memory.name}.bytes = {end}")
 
 
-@rule("HS-TM-012", "A load names one coordinate for each dimension.", "PTX ISA, cp.async.bulk.tensor")
+@rule(
+    "HS-TM-012",
+    "A load names one coordinate for each dimension.",
+    "PTX ISA, cp.async.bulk.tensor",
+    needed=True,
+)
 def coordinate_count(context: Context) -> Iterator[Finding]:
     """Check the number of coordinates; the instruction has a form for each rank.
 
