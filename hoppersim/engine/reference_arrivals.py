@@ -100,7 +100,8 @@ class Arrivals(Places):
     def _enter(self, line: Line, now: int) -> None:
         """The line enters its SM and is written to its shared memory."""
         t, transfer = self.tables, line.box.transfer
-        leave = self._serve(t.sm_server + line.sm, now, t.sm_service[line.sectors])
+        service = t.wide_service if line.box.wide else t.sm_service
+        leave = self._serve(t.sm_server + line.sm, now, service[line.sectors])
         if transfer.kind in BETWEEN_SMS:
             self._serve(t.copy_server + line.sm, now, t.acknowledge)
             name = "sm.bytes_in_dsmem" if transfer.kind == COPY else "sm.bytes_in_remote"

@@ -26,6 +26,7 @@ class Box:
     waiting: list[int] = field(default_factory=list)
     start: int = 0
     owed: list[int] = field(default_factory=list)
+    wide: bool = False
 
 
 @dataclass(eq=False)
@@ -109,10 +110,10 @@ class KeptLines:
         return self.opened - 1 - entry.number
 
 
-def make_box(transfer: Transfer) -> Box:
+def make_box(transfer: Transfer, wide: bool) -> Box:
     """Take up a transfer: nothing of it has reached any destination."""
     lines, receivers = list(box_walk(transfer)), len(transfer.destinations)
-    return Box(transfer, lines, [len(lines)] * receivers, owed=[transfer.bytes] * receivers)
+    return Box(transfer, lines, [len(lines)] * receivers, owed=[transfer.bytes] * receivers, wide=wide)
 
 
 def box_walk(transfer: Transfer) -> Iterator[tuple[int, int, int]]:

@@ -6,18 +6,21 @@ exactly; what leaves a server does so at the next whole tick.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from hoppersim.engine.interface import BETWEEN_SMS, KINDS, LOAD, MULTICAST, STORE
+from hoppersim.engine.interface import BETWEEN_SMS, KINDS, LOAD, MULTICAST, STORE, Transfer
 from hoppersim.machine import Machine
 from hoppersim.units import SECTOR_BYTES, SECTORS_PER_LINE, TICKS_PER_CYCLE, to_ticks
 
 SUBTICK_BITS = 8
 SUBTICKS = 1 << SUBTICK_BITS
 REQUESTS_TOGETHER = 32
+NARROW_CPCS = 2
+"""CPCs up to which a multicast reaches its SMs at their full rate."""
 """Lines of a box that set out in one step of the fabric, where their times are known."""
 
 Ints = NDArray[np.int64]
@@ -73,6 +76,7 @@ class Tables(NamedTuple):
     hbm_service: Ints
     gpc_service: Ints
     sm_service: Ints
+    wide_service: Ints  # of responses to more than two CPCs
     copy_service: Ints
     store_service: Ints
     peer_service: Ints  # by whether the line leaves its TPC, and sectors
@@ -144,6 +148,7 @@ def _services(machine: Machine) -> dict[str, Any]:
         "hbm_service": _service(hbm_rate),
         "gpc_service": _service(spec.xbar.gpc_bytes_per_cycle),
         "sm_service": _service(spec.xbar.sm_bytes_per_cycle),
+        "wide_service": _service(min(spec.xbar.wide_bytes_per_cycle, spec.xbar.sm_bytes_per_cycle)),
         "copy_service": _service(spec.fabric.sm_bytes_per_cycle),
         "store_service": _service(spec.xbar.store_bytes_per_cycle),
         "cpc_store_service": _service(spec.xbar.cpc_store_bytes_per_cycle),
@@ -153,6 +158,12 @@ def _services(machine: Machine) -> dict[str, Any]:
         "request_service": _subticks(spec.xbar.request_interval),
         "acknowledge": _subticks(spec.fabric.acknowledge_interval),
     }
+
+
+def is_wide(cpc_of: Sequence[int], transfer: Transfer) -> bool:
+    """Whether the responses to a transfer go to more CPCs than `NARROW_CPCS`."""
+    destinations = transfer.destinations
+    return len(destinations) > NARROW_CPCS and len({cpc_of[sm] for sm, _ in destinations}) > NARROW_CPCS
 
 
 def launch_ticks(tables: Tables, kind: int) -> int:

@@ -71,11 +71,11 @@ STEPS: tuple[Step, ...] = (
     ),
     Scan(
         "window", "lines with which reads merge, and that wait before that ends, from readers a time apart",
-        (Values("lrc.answers", (30, 45, 60, 80, 100, 150)), Values("lrc.entries", (12, 16, 24, 32, 48))),
+        (Values("lrc.answers", (30, 45, 60, 80, 120)), Values("lrc.entries", (4, 8, 12, 16, 24))),
         (Probe({"experiment": "readers", "place": ("gpc", "chip"), "cluster": 2,
                 "rows": 128, "lag": (0, 100, 200)}),
          Probe({"experiment": ("dataset", "race"), "case.mode": "unicast", "case.pattern": ("one", "hot"),
-                "case.cluster": (4, 8), "case.rows": (64, 192), "case.stages": 4}, 6)),
+                "case.cluster": (3, 4, 6, 16), "case.stages": (3, 4, 6)}, 8)),
         notes=("lrc.held is counted: the share that is looked up rises at a lag of 70 to 140 lines",),
     ),
     Scan(
@@ -88,6 +88,14 @@ STEPS: tuple[Step, ...] = (
          Probe({"experiment": "curve", "curve": ("distinct", "multicast_c2", "shared_c2"), "pace": (0, 60)}),
          Probe({"experiment": "scaling", "case.mode": "multicast", "case.cluster": (1, 2),
                 "case.rows": (64, 128)}, 3)),
+    ),
+    LeastSquares(
+        "wide", "what an SM takes in of a multicast to three CPCs, from clusters of 16 on one GPC and all",
+        (Parameter(("xbar.wide_bytes_per_cycle",), 50, 110),),
+        (Probe({"experiment": ("branch", "chip_branch"), "case.mode": ("multicast", "multicast_slices"),
+                "case.cluster": 16, "case.rows": 256, "case.pattern": "sweep"}, 8),
+         Probe({"experiment": "in_flight", "case.mode": "multicast", "case.cluster": 16,
+                "case.rows": (128, 256)}, 6)),
     ),
     Scan(
         "lanes", "lanes in front of a CPC and lines that wait at an SM, from clusters of 2 and 4 in one GPC",

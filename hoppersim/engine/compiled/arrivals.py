@@ -47,7 +47,8 @@ def enter(t, s, p, now):
     packet = s.packets[p]
     sm = packet.sm
     r = packet.record
-    leave = serve(s, t.sm_server + sm, now, t.sm_service[packet.sectors])
+    service = t.wide_service if s.records[r, c.R_WIDE] else t.sm_service
+    leave = serve(s, t.sm_server + sm, now, service[packet.sectors])
     kind = s.records[r, c.R_KIND]
     if kind in BETWEEN_SMS:
         serve(s, t.copy_server + sm, now, t.acknowledge)
