@@ -35,7 +35,7 @@ from hoppersim.engine.interface import (
 )
 from hoppersim.engine.reference_memory import Memory
 from hoppersim.engine.reference_parts import Box, Entry, KeptLines, Line, collect, make_box
-from hoppersim.engine.tables import SUBTICKS, first_event, first_news, is_wide, launch_ticks, make_tables
+from hoppersim.engine.tables import SUBTICKS, first_event, first_news, launch_ticks, make_tables
 from hoppersim.machine import Machine
 from hoppersim.units import LINE_BYTES, SECTOR_BYTES, SECTORS_PER_LINE
 
@@ -64,7 +64,6 @@ class ReferenceFabric(Memory):
     ) -> None:
         super().__init__(make_tables(machine, granular), machine.spec.l2.bytes, memory_lines)
         self.lookahead = first_event(self.tables, kinds)
-        self._cpc_of = machine.cpc_of.tolist()
         self.latest_unknown = first_news(self.tables)
         self.frontier = 0
         self.lines = 0
@@ -89,7 +88,7 @@ class ReferenceFabric(Memory):
         """Take transfers in order of (tick, order)."""
         t = self.tables
         for transfer in transfers:
-            box = make_box(transfer, is_wide(self._cpc_of, transfer))
+            box = make_box(transfer)
             load = transfer.kind in (LOAD, MULTICAST)
             queue = transfer.sm if load else t.sms + transfer.sm
             waiting = self._queues.setdefault(queue, deque())

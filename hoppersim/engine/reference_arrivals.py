@@ -17,7 +17,7 @@ from hoppersim.engine.interface import (
 )
 from hoppersim.engine.reference_parts import Line
 from hoppersim.engine.reference_places import Places
-from hoppersim.engine.tables import SUBTICKS, Tables
+from hoppersim.engine.tables import NARROW_RECEIVERS, SUBTICKS, Tables
 from hoppersim.units import SECTOR_BYTES, SECTORS_PER_LINE
 
 
@@ -100,7 +100,8 @@ class Arrivals(Places):
     def _enter(self, line: Line, now: int) -> None:
         """The line enters its SM and is written to its shared memory."""
         t, transfer = self.tables, line.box.transfer
-        service = t.wide_service if line.box.wide else t.sm_service
+        wide = len(transfer.destinations) > NARROW_RECEIVERS
+        service = t.wide_service if wide else t.sm_service
         leave = self._serve(t.sm_server + line.sm, now, service[line.sectors])
         if transfer.kind in BETWEEN_SMS:
             self._serve(t.copy_server + line.sm, now, t.acknowledge)

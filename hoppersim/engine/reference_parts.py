@@ -26,7 +26,6 @@ class Box:
     waiting: list[int] = field(default_factory=list)
     start: int = 0
     owed: list[int] = field(default_factory=list)
-    wide: bool = False
 
 
 @dataclass(eq=False)
@@ -110,10 +109,10 @@ class KeptLines:
         return self.opened - 1 - entry.number
 
 
-def make_box(transfer: Transfer, wide: bool) -> Box:
+def make_box(transfer: Transfer) -> Box:
     """Take up a transfer: nothing of it has reached any destination."""
     lines, receivers = list(box_walk(transfer)), len(transfer.destinations)
-    return Box(transfer, lines, [len(lines)] * receivers, owed=[transfer.bytes] * receivers, wide=wide)
+    return Box(transfer, lines, [len(lines)] * receivers, owed=[transfer.bytes] * receivers)
 
 
 def box_walk(transfer: Transfer) -> Iterator[tuple[int, int, int]]:

@@ -6,21 +6,20 @@ exactly; what leaves a server does so at the next whole tick.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from hoppersim.engine.interface import BETWEEN_SMS, KINDS, LOAD, MULTICAST, STORE, Transfer
+from hoppersim.engine.interface import BETWEEN_SMS, KINDS, LOAD, MULTICAST, STORE
 from hoppersim.machine import Machine
 from hoppersim.units import SECTOR_BYTES, SECTORS_PER_LINE, TICKS_PER_CYCLE, to_ticks
 
 SUBTICK_BITS = 8
 SUBTICKS = 1 << SUBTICK_BITS
 REQUESTS_TOGETHER = 32
-NARROW_CPCS = 2
-"""CPCs up to which a multicast reaches its SMs at their full rate."""
+NARROW_RECEIVERS = 12
+"""SMs to which a multicast goes at their full rate; clusters of 14 and 16 were measured slower (hypotheses.md)."""
 """Lines of a box that set out in one step of the fabric, where their times are known."""
 
 Ints = NDArray[np.int64]
@@ -76,7 +75,7 @@ class Tables(NamedTuple):
     hbm_service: Ints
     gpc_service: Ints
     sm_service: Ints
-    wide_service: Ints  # of responses to more than two CPCs
+    wide_service: Ints  # of responses to more than `NARROW_RECEIVERS`
     copy_service: Ints
     store_service: Ints
     peer_service: Ints  # by whether the line leaves its TPC, and sectors
@@ -158,12 +157,6 @@ def _services(machine: Machine) -> dict[str, Any]:
         "request_service": _subticks(spec.xbar.request_interval),
         "acknowledge": _subticks(spec.fabric.acknowledge_interval),
     }
-
-
-def is_wide(cpc_of: Sequence[int], transfer: Transfer) -> bool:
-    """Whether the responses to a transfer go to more CPCs than `NARROW_CPCS`."""
-    destinations = transfer.destinations
-    return len(destinations) > NARROW_CPCS and len({cpc_of[sm] for sm, _ in destinations}) > NARROW_CPCS
 
 
 def launch_ticks(tables: Tables, kind: int) -> int:

@@ -120,7 +120,7 @@ class Xbar(_Section, frozen=True):
     gpc_bytes_per_cycle: Annotated[float, _unit("B/cycle", "what one GPC takes in from the L2")]
     sm_bytes_per_cycle: Annotated[float, _unit("B/cycle", "what one SM takes in")]
     wide_bytes_per_cycle: Annotated[
-        float, _unit("B/cycle", "what one SM takes in of a multicast to more than two CPCs, at most")
+        float, _unit("B/cycle", "what one SM takes in of a multicast to more than 12 SMs, at most")
     ]
     store_bytes_per_cycle: Annotated[float, _unit("B/cycle", "what one SM stores by TMA")]
     cpc_store_bytes_per_cycle: Annotated[float, _unit("B/cycle", "what the SMs of a CPC store together")]

@@ -90,7 +90,7 @@ STEPS: tuple[Step, ...] = (
                 "case.rows": (64, 128)}, 3)),
     ),
     LeastSquares(
-        "wide", "what an SM takes in of a multicast to three CPCs, from clusters of 16 on one GPC and all",
+        "wide", "what an SM takes in of a multicast to 16 SMs, from clusters of one GPC and of the chip",
         (Parameter(("xbar.wide_bytes_per_cycle",), 50, 110),),
         (Probe({"experiment": ("branch", "chip_branch"), "case.mode": ("multicast", "multicast_slices"),
                 "case.cluster": 16, "case.rows": 256, "case.pattern": "sweep"}, 8),

@@ -7,6 +7,7 @@ from hoppersim.engine.compiled.calendar import drop_packet, schedule, serve, tak
 from hoppersim.engine.compiled.inlined import inlined
 from hoppersim.engine.compiled.passages import tell_stages
 from hoppersim.engine.interface import BETWEEN_SMS, COPY, MULTICAST
+from hoppersim.engine.tables import NARROW_RECEIVERS
 from hoppersim.units import SECTOR_BYTES, SECTORS_PER_LINE
 
 
@@ -47,7 +48,8 @@ def enter(t, s, p, now):
     packet = s.packets[p]
     sm = packet.sm
     r = packet.record
-    service = t.wide_service if s.records[r, c.R_WIDE] else t.sm_service
+    wide = s.records[r, c.R_DESTINATIONS] > NARROW_RECEIVERS
+    service = t.wide_service if wide else t.sm_service
     leave = serve(s, t.sm_server + sm, now, service[packet.sectors])
     kind = s.records[r, c.R_KIND]
     if kind in BETWEEN_SMS:

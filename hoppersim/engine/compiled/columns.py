@@ -60,11 +60,11 @@ REQUEST, SLICE, HOME, HBM, FILL, RETURN, OUT, INGRESS, FAN_OUT, ROOM, SEND, WRIT
 # record columns: what `inject` is given of a transfer, then box walk and bookkeeping
 R_KIND, R_SM, R_ADDRESS, R_BYTES_ROW = range(4)
 R_COUNT, R_STRIDE = 4, 8  # four columns each
-R_BYTES, R_DESTINATIONS, R_START, R_TILE, R_PAIRED, R_WIDE = range(12, 18)
-GIVEN_COLUMNS = 18
-R_INDEX = 18  # four columns
-R_AT, R_ALIVE, R_NEXT, R_BEGUN = range(22, 26)
-RECORD_COLUMNS = 26
+R_BYTES, R_DESTINATIONS, R_START, R_TILE, R_PAIRED = range(12, 17)
+GIVEN_COLUMNS = 17
+R_INDEX = 17  # four columns
+R_AT, R_ALIVE, R_NEXT, R_BEGUN = range(21, 25)
+RECORD_COLUMNS = 25
 # destination columns
 D_SM, D_BARRIER, D_LINES, D_BYTES = range(4)
 # passage columns: ticks of a line whose tile has a number; HELD in subticks, SOURCE is a stage

@@ -24,15 +24,7 @@ from hoppersim.engine.compiled import columns as c
 from hoppersim.engine.compiled.state import grow, make_state
 from hoppersim.engine.interface import DEFAULT_MEMORY_LINES, KINDS, LogEntry, Passage, Transfer
 from hoppersim.engine.output import COUNTER_NAMES
-from hoppersim.engine.tables import (
-    SUBTICKS,
-    Tables,
-    first_event,
-    first_news,
-    is_wide,
-    launch_ticks,
-    make_tables,
-)
+from hoppersim.engine.tables import SUBTICKS, Tables, first_event, first_news, launch_ticks, make_tables
 from hoppersim.errors import InternalError
 from hoppersim.machine import Machine
 
@@ -130,7 +122,6 @@ class CompiledFabric:
         self.tables: Tables = make_tables(machine, granular, kinds)
         self.lookahead = first_event(self.tables, kinds)
         self.latest_unknown = first_news(self.tables)
-        self._cpc_of = machine.cpc_of.tolist()
         self._state = make_state(machine, self.tables, memory_lines)
         self._kernel = load_kernel()
         self._passages: list[Passage] = []
@@ -153,7 +144,7 @@ class CompiledFabric:
                 raise InternalError(
                     f"a transfer at tick {transfer.tick} comes after the fabric passed {start}"
                 )
-            _write(transfer, start, is_wide(self._cpc_of, transfer), values)
+            _write(transfer, start, values)
         self._kernel.inject(self.tables, self._state, np.array(values))
 
     def _make_room(self, count: int) -> None:
@@ -218,11 +209,11 @@ class CompiledFabric:
         return collect_counters(self.tables, self._state.count, self._state.busy)
 
 
-def _write(transfer: Transfer, start: int, wide: bool, values: array[int]) -> None:
+def _write(transfer: Transfer, start: int, values: array[int]) -> None:
     """Append a transfer as the kernel's `inject` reads it."""
     _, kind, sm, _, destinations, address, row_bytes, counts, strides, size, tile, paired = transfer
     count = len(destinations)
-    values.extend((kind, sm, address, row_bytes, *counts, *strides, size, count, start, tile, paired, wide))
+    values.extend((kind, sm, address, row_bytes, *counts, *strides, size, count, start, tile, paired))
     for destination in destinations:
         values.extend(destination)
 
