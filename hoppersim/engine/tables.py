@@ -17,9 +17,9 @@ from hoppersim.units import SECTOR_BYTES, SECTORS_PER_LINE, TICKS_PER_CYCLE, to_
 
 SUBTICK_BITS = 8
 SUBTICKS = 1 << SUBTICK_BITS
-REQUESTS_TOGETHER = 32
 NARROW_RECEIVERS = 12
-"""SMs to which a multicast goes at their full rate; clusters of 14 and 16 were measured slower (hypotheses.md)."""
+"""SMs that take in a multicast at their full rate; of 14 and 16 they were measured slower (hypotheses.md)."""
+REQUESTS_TOGETHER = 32
 """Lines of a box that set out in one step of the fabric, where their times are known."""
 
 Ints = NDArray[np.int64]
