@@ -69,6 +69,15 @@ class Task(NamedTuple):
     seed: int = 0
 
     @property
+    def machine(self) -> MachineRequest:
+        """The machine, in the state of the GPU that measured the point."""
+        if not self.item.state:
+            return self.request
+        return MachineRequest(
+            self.request.preset, (*self.item.state, *self.request.overrides), self.request.floorplan
+        )
+
+    @property
     def key(self) -> str:
         """Name of the simulation among those of its machine."""
         return f"{self.item.hash}@{self.seed}" if self.seed else self.item.hash
@@ -218,23 +227,23 @@ class Bench:
         report = on_point or (lambda label: None)
         todo: dict[tuple[str, str], Task] = {}
         for task in tasks:
-            place = (state_of(task.request), task.key)
+            place = (state_of(task.machine), task.key)
             if task.key not in self._kept_for(place[0]).known and place not in todo:
                 todo[place] = task
             else:
                 report(task.item.label)
         parcels = {
-            place: Parcel(machine_for(task.request), task.work, sources_hash())
+            place: Parcel(machine_for(task.machine), task.work, sources_hash())
             for place, task in todo.items()
         }
         for place, found in self._processes.run(simulate_parcel, parcels):
             self._kept_for(place[0]).add(place[1], found)
             report(todo[place].item.label)
-        return [self._kept_for(state_of(task.request)).known[task.key] for task in tasks]
+        return [self._kept_for(state_of(task.machine)).known[task.key] for task in tasks]
 
     def missing(self, tasks: Sequence[Task]) -> int:
         """Count the simulations that `run` would make of tasks, less those that are kept."""
-        places = {(state_of(task.request), task.key) for task in tasks}
+        places = {(state_of(task.machine), task.key) for task in tasks}
         return sum(key not in self._kept_for(state).known for state, key in places)
 
     def _kept_for(self, state: str) -> Kept:

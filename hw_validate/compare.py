@@ -41,6 +41,8 @@ class Item:
         What was counted first, by Nsight Compute's names, and every time.
     pace
         Interval and latency of its boxes, where the work stamps them.
+    state
+        Settings of the machine that tell the state of the GPU when the point was measured.
     """
 
     id: str
@@ -55,6 +57,7 @@ class Item:
     counters: dict[str, float] = field(default_factory=dict)
     counted: tuple[dict[str, float], ...] = ()
     pace: Pace | None = None
+    state: tuple[str, ...] = ()
 
     @property
     def stable(self) -> bool:

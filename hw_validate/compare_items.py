@@ -93,10 +93,19 @@ def items_of(dataset: Dataset, points: Sequence[Point]) -> list[Item]:
         Item(
             p.id, p.label, p.hash, works[p.hash], p.cycles or 0.0, tuple(p.repeats), p.spread or 0.0,
             p.tags, p.set_aside, dataset.counters_of(p) or next(iter(counted[p.hash]), {}),
-            tuple(counted[p.hash]),
+            tuple(counted[p.hash]), state=gpu_state(p.tags),
         )
         for p in points
     ]  # fmt: skip
+
+
+def gpu_state(tags: Mapping[str, Any]) -> tuple[str, ...]:
+    """Tell the state of the GPU that measured a point of the dataset, as settings of the machine.
+
+    All plans ran behind loops of multicast by clusters of one, but for the first rounds of `wide`.
+    """
+    slowed = tags.get("before", 1) == 1
+    return ("xbar.wide_slowed=1",) if slowed else ()
 
 
 def _chosen(point: Point, selection: str) -> bool:

@@ -36,6 +36,7 @@ PLANS = (
     "article_steps",
     "unseen",
     "queues",
+    "wide",
 )
 CASES = "cases"
 """What the plan of a point is called that is a case of its own."""

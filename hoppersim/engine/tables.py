@@ -139,6 +139,9 @@ def _services(machine: Machine) -> dict[str, Any]:
     hbm_rate = (
         spec.hbm.bytes_per_second * spec.hbm.efficiency / (spec.clocks.sm_ghz * 1e9) / spec.hbm.channels
     )
+    wide_rate = spec.xbar.sm_bytes_per_cycle
+    if spec.xbar.wide_slowed:
+        wide_rate = min(wide_rate, spec.xbar.wide_bytes_per_cycle)
     return {
         "slice_service": _service(machine.slice_bytes_per_cycle),
         "look_up_service": _subticks(spec.l2.look_up_interval / spec.clocks.l2_ratio),
@@ -147,7 +150,7 @@ def _services(machine: Machine) -> dict[str, Any]:
         "hbm_service": _service(hbm_rate),
         "gpc_service": _service(spec.xbar.gpc_bytes_per_cycle),
         "sm_service": _service(spec.xbar.sm_bytes_per_cycle),
-        "wide_service": _service(min(spec.xbar.wide_bytes_per_cycle, spec.xbar.sm_bytes_per_cycle)),
+        "wide_service": _service(wide_rate),
         "copy_service": _service(spec.fabric.sm_bytes_per_cycle),
         "store_service": _service(spec.xbar.store_bytes_per_cycle),
         "cpc_store_service": _service(spec.xbar.cpc_store_bytes_per_cycle),

@@ -120,7 +120,16 @@ class Xbar(_Section, frozen=True):
     gpc_bytes_per_cycle: Annotated[float, _unit("B/cycle", "what one GPC takes in from the L2")]
     sm_bytes_per_cycle: Annotated[float, _unit("B/cycle", "what one SM takes in")]
     wide_bytes_per_cycle: Annotated[
-        float, _unit("B/cycle", "what one SM takes in of a multicast to more than 12 SMs, at most")
+        float, _unit("B/cycle", "what one SM takes in of a multicast to 13 and more SMs, where it is slowed")
+    ]
+    wide_slowed: Annotated[
+        int,
+        _unit(
+            "flag",
+            "1: multicasts to one SM each have filled the chip, which slows those to 13 and more",
+            ge=0,
+            le=1,
+        ),
     ]
     store_bytes_per_cycle: Annotated[float, _unit("B/cycle", "what one SM stores by TMA")]
     cpc_store_bytes_per_cycle: Annotated[float, _unit("B/cycle", "what the SMs of a CPC store together")]
