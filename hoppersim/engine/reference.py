@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from hoppersim.blocks import l2
 from hoppersim.blocks.addresses import channel_of, page_draw, slice_in_partition
-from hoppersim.blocks.lrc import ALONE, MERGES, SHARES, still_merges
+from hoppersim.blocks.lrc import ALONE, MERGES, SHARES
 from hoppersim.engine.interface import (
     AT_PORT,
     BETWEEN_SMS,
@@ -33,8 +33,9 @@ from hoppersim.engine.interface import (
     Passage,
     Transfer,
 )
+from hoppersim.engine.reference_coalescer import Coalescer
 from hoppersim.engine.reference_memory import Memory
-from hoppersim.engine.reference_parts import Box, Entry, KeptLines, Line, collect, make_box
+from hoppersim.engine.reference_parts import Box, Line, collect, make_box
 from hoppersim.engine.tables import SUBTICKS, first_event, first_news, launch_ticks, make_tables
 from hoppersim.machine import Machine
 from hoppersim.units import LINE_BYTES, SECTOR_BYTES, SECTORS_PER_LINE
@@ -70,9 +71,9 @@ class ReferenceFabric(Memory):
         self._exits: dict[int, deque[tuple[int, Line]]] = {}
         self._queues: dict[int, deque[Box]] = {}
         self._ready: dict[int, int] = {}
-        self._kept: dict[tuple[int, int], KeptLines] = {}
         self._turns = [0] * self.tables.slices
         self._gone = [0] * self.tables.slices
+        self._coalescer = Coalescer(self.tables, self._gone)
         self._held = [0] * self.tables.slices
         self._misses: dict[tuple[int, int], list[tuple[str, Line]]] = {}
 
@@ -205,49 +206,12 @@ class ReferenceFabric(Memory):
         self._note_held(line, now)
         met = ALONE
         if t.lrc_enabled and line.box.transfer.kind == LOAD:
-            met, entry = self._find_entry(line, now)
-            if entry is None:
-                line.entry = self._kept_lines(line).open(line)
-            else:
-                entry.take(line, met)
+            met = self._coalescer.meet(line, now)
             if met == MERGES:
                 self._add("lrc.sectors_merged", line.piece, line.sectors)
                 return
         self._add("lrc.sectors_out", line.piece, line.sectors)
         self._look_up(line, now, 0 if met == SHARES else line.sectors)
-
-    def _kept_lines(self, line: Line) -> KeptLines:
-        """Give the lines that the line's slice keeps for its GPC."""
-        place = line.piece, int(self.tables.gpc_of[line.sm])
-        if place not in self._kept:
-            self._kept[place] = KeptLines(self.tables.lrc_held)
-        return self._kept[place]
-
-    def _find_entry(self, line: Line, now: int) -> tuple[int, Entry | None]:
-        """Find the latest entry that a read merges with, or else shares, and say how they meet."""
-        kept = self._kept_lines(line)
-        shares = None
-        for entry in kept.of_line(line):
-            met = self._meet(entry, line.sm, kept.since(entry), now)
-            if met == MERGES:
-                return MERGES, entry
-            if met == SHARES:
-                shares = shares or entry
-        return (SHARES if shares else ALONE), shares
-
-    def _meet(self, entry: Entry, sm: int, since: int, now: int) -> int:
-        """Say how a read by an SM meets an entry of its GPC."""
-        t, leader = self.tables, entry.leader
-        if entry.readers >= t.lrc_max_merged:
-            return ALONE
-        again = sm in entry.seen
-        if leader is not None and not again:
-            before = leader.turn - self._gone[leader.piece]
-            if leader.turn < 0 or leader.ready > now:
-                return MERGES
-            if still_merges(before, since, t.lrc_entries, t.lrc_answers):
-                return MERGES
-        return ALONE if entry.shared or (again and entry.readers > 1) else SHARES
 
     def _look_up(self, line: Line, now: int, counted: int) -> None:
         t = self.tables

@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
-from collections import deque
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
-from hoppersim.blocks.lrc import MERGES
 from hoppersim.blocks.tma import piece_end, sectors_between
 from hoppersim.engine.interface import STAGES, Transfer
 from hoppersim.engine.output import COUNTER_NAMES
 from hoppersim.engine.tables import SUBTICKS, Tables
 from hoppersim.units import LINE_BYTES
+
+if TYPE_CHECKING:
+    from hoppersim.engine.reference_coalescer import Entry
 
 
 @dataclass(eq=False)
@@ -57,56 +59,6 @@ class Line:
         copy = Line(self.box, self.number, self.sectors, self.data, sm, index)
         copy.since, copy.ticks = self.since, self.ticks.copy()
         return copy
-
-
-class Entry:
-    """A line that a coalescer keeps for a GPC, and its response as long as that has not left."""
-
-    def __init__(self, leader: Line, number: int) -> None:
-        self.leader: Line | None = leader
-        self.number = number
-        self.key = leader.number, leader.sectors
-        self.readers = 1
-        self.seen = {leader.sm}
-        self.shared = False
-
-    def take(self, line: Line, met: int) -> None:
-        """Let a read join the response, or share the look-up."""
-        self.readers += 1
-        self.seen.add(line.sm)
-        if met == MERGES and self.leader is not None:
-            self.leader.merged.append(line)
-        else:
-            self.shared, self.leader, line.entry = True, line, self
-
-
-class KeptLines:
-    """The latest lines of a GPC at a slice."""
-
-    def __init__(self, most: int) -> None:
-        self._most = most
-        self._order: deque[Entry] = deque()
-        self._of_line: dict[tuple[int, int], deque[Entry]] = {}
-        self.opened = 0
-
-    def of_line(self, line: Line) -> Iterable[Entry]:
-        """List the entries of a line and its sectors, the latest first."""
-        return reversed(self._of_line.get((line.number, line.sectors), deque()))
-
-    def open(self, line: Line) -> Entry:
-        """Keep a line, in place of the oldest."""
-        if len(self._order) == self._most:
-            oldest = self._order.popleft()
-            self._of_line[oldest.key].popleft()
-        entry = Entry(line, self.opened)
-        self.opened += 1
-        self._order.append(entry)
-        self._of_line.setdefault(entry.key, deque()).append(entry)
-        return entry
-
-    def since(self, entry: Entry) -> int:
-        """Count the lines that were asked for since an entry."""
-        return self.opened - 1 - entry.number
 
 
 def make_box(transfer: Transfer) -> Box:
