@@ -26,7 +26,7 @@ def dataset_items(dataset: Dataset, selection: str, run: str = "") -> list[Item]
     selection
         ``set-aside``, ``training``, ``scaling`` (the cluster-scaling study) or ``all``.
     run
-        Run to take them from; "" is the first of the manifest, and for plans that it lacks the first run
+        Run to take them from; "" is the first of the manifest, and for works that it lacks the first run
         that has them.
 
     Raises
@@ -40,15 +40,16 @@ def dataset_items(dataset: Dataset, selection: str, run: str = "") -> list[Item]
     chosen = _selected(dataset, selection)
     if run:
         return items_of(dataset, [point for point in chosen if point.run == run])
-    counts = _run_of_plans(dataset, runs)
-    return items_of(dataset, [point for point in chosen if point.run == counts[point.plan]])
+    counts = _run_of_works(dataset, runs)
+    return items_of(dataset, [point for point in chosen if point.run == counts[point.plan, point.hash]])
 
 
-def _run_of_plans(dataset: Dataset, runs: Sequence[str]) -> dict[str, str]:
-    """Name the run that counts for each plan: the first one that has it."""
-    found: dict[str, str] = {}
-    for run in reversed(runs):
-        found |= dict.fromkeys({point.plan for point in dataset.points if point.run == run}, run)
+def _run_of_works(dataset: Dataset, runs: Sequence[str]) -> dict[tuple[str, str], str]:
+    """Name the run that counts for each work of each plan: the first one that has it."""
+    place = {run: number for number, run in enumerate(runs)}
+    found: dict[tuple[str, str], str] = {}
+    for point in sorted(dataset.finished(), key=lambda point: -place[point.run]):
+        found[point.plan, point.hash] = point.run
     return found
 
 
@@ -102,10 +103,10 @@ def items_of(dataset: Dataset, points: Sequence[Point]) -> list[Item]:
 def gpu_state(tags: Mapping[str, Any]) -> tuple[str, ...]:
     """Tell the state of the GPU that measured a point of the dataset, as settings of the machine.
 
-    All plans ran behind loops of multicast by clusters of one, but for the first rounds of `wide`.
+    The last round of the plan `wide` ran behind multicasts to one SM each. So did most other plans, but their
+    multicasts to more than 12 SMs, which alone feel it, were measured anew (plan `anew`).
     """
-    slowed = tags.get("before", 1) == 1
-    return ("xbar.wide_slowed=1",) if slowed else ()
+    return ("xbar.wide_slowed=1",) if tags.get("before") == 1 else ()
 
 
 def _chosen(point: Point, selection: str) -> bool:

@@ -92,10 +92,7 @@ STEPS: tuple[Step, ...] = (
     LeastSquares(
         "wide", "what an SM takes in of a multicast to 16 SMs, from clusters of one GPC and of the chip",
         (Parameter(("xbar.wide_bytes_per_cycle",), 50, 110),),
-        (Probe({"experiment": ("branch", "chip_branch"), "case.mode": ("multicast", "multicast_slices"),
-                "case.cluster": 16, "case.rows": 256, "case.pattern": "sweep"}, 8),
-         Probe({"experiment": "in_flight", "case.mode": "multicast", "case.cluster": 16,
-                "case.rows": (128, 256)}, 6)),
+        (Probe({"experiment": "wide", "before": 1, "case.cluster": 16}, 14),),
     ),
     Scan(
         "lanes", "lanes in front of a CPC and lines that wait at an SM, from clusters of 2 and 4 in one GPC",
