@@ -45,12 +45,14 @@ def scaling_rows(dataset: Dataset, simulated: dict[str, float]) -> list[dict[str
     Parameters
     ----------
     dataset
-        The dataset; its first run counts.
+        The dataset; of each work the first run that has it counts.
     simulated
         Simulated cycles by the work's hash; a point without them has None.
     """
-    run = dataset.manifest.runs[0].run
-    measured = {point.hash: point for point in dataset.finished() if point.run == run}
+    runs = [item.run for item in dataset.manifest.runs]
+    measured = {
+        point.hash: point for point in sorted(dataset.finished(), key=lambda point: -runs.index(point.run))
+    }
     rows = []
     for case in scaling_cases():
         key = work_hash(build_case(case))
