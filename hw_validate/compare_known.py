@@ -31,6 +31,7 @@ KNOWN: dict[str, Callable[[Tags], bool]] = {
     "D23": _small_boxes_by_a_leader,
     "D11": lambda tags: tags.get("kind") == "loads and push" and tags["pushed"] <= SMALL_COPY,
     "D4": lambda tags: "article" in tags and tags.get("pattern") == "hot",
+    "D33": lambda tags: "article" in tags and tags.get("pattern") == "stream" and tags["cluster"] == 8,
 }
 """Deviations by their number: whether a point with these tags is of the kind that the number describes."""
 

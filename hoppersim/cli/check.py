@@ -27,7 +27,7 @@ def check(
       hoppersim check flow.toml --preset tiny --json
     """
     from hoppersim.cli.options import open_machine
-    from hoppersim.cli.target import outside_lines
+    from hoppersim.cli.target import notes_on
     from hoppersim.program.files import load_work
     from hoppersim.program.rules import check as find_violations
 
@@ -42,7 +42,7 @@ def check(
         for violation in violations:
             typer.echo(str(violation))
         typer.echo(f"{flow}: {len(violations) or 'no'} rule{'s' if len(violations) > 1 else ''} broken")
-        for line in [] if violations else outside_lines(machine, work):
+        for line in [] if violations else notes_on(machine, work):
             typer.echo(f"note: {line}")
     if violations:
         raise typer.Exit(EXIT_VIOLATIONS)

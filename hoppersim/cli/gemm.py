@@ -73,12 +73,17 @@ def gemm_numbers(settings: Sequence[str]) -> dict[str, object]:
         "b_firsts": [v["tile_n"] * column + b_rows * row for row, column in ranks],
         "a_offsets": [a_rows * row_bytes * column for _, column in ranks],
         "b_offsets": [b_rows * row_bytes * row for row, _ in ranks],
-        "row_masks": row_masks,
-        "column_masks": column_masks,
+        "a_mask": _mask(columns, row_masks),
+        "b_mask": _mask(rows, column_masks),
         "partner_masks": [row | column for row, column in zip(row_masks, column_masks, strict=True)],
         "a_total": v["m"] * v["k"] * ELEMENT_BYTES,
         "b_total": v["n"] * v["k"] * ELEMENT_BYTES,
     }
+
+
+def _mask(sharers: int, masks: list[int]) -> str:
+    """Write the mask of a load that several CTAs share; one that nobody shares is no multicast."""
+    return f", mask = {{by_rank = {masks}}}" if sharers > 1 else ""
 
 
 def _setting(text: str) -> tuple[str, int]:

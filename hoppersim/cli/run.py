@@ -166,7 +166,7 @@ def run(
     """
     from hoppersim.cli.options import announce_compilation, open_machine, require_fabric
     from hoppersim.cli.reruns import with_designs, with_what_if
-    from hoppersim.cli.target import CaseOptions, open_target, outside_lines
+    from hoppersim.cli.target import CaseOptions, notes_on, open_target
     from hoppersim.result.api import simulate
 
     numbers = {"cluster": cluster, "boxes": boxes, "stages": stages, "iterations": iterations, "grid": grid}
@@ -200,7 +200,7 @@ def run(
     notes += [
         f"{name}: {line}"
         for name, work, result in zip(names, works, results, strict=True)
-        for line in ([] if result.hung else outside_lines(machine, work))
+        for line in ([] if result.hung else notes_on(machine, work))
     ]
     if followed is not None and tiles is not None:
         write_tiles(followed, tiles)

@@ -1,0 +1,29 @@
+"""A multicast that reaches no SM but its own is told, and no template writes one."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+TEXT = "multicast to its own SM only"
+
+
+@pytest.mark.parametrize(("cluster", "told"), [(1, True), (2, False)])
+def test_a_multicast_to_its_own_sm_only_is_told(cli, cluster: int, told: bool) -> None:
+    done = cli("run", "multicast", "--preset", "tiny", "-c", str(cluster), "--box", "8x128", "-n", "4")
+    assert (TEXT in " ".join((done.out + done.err).split())) is told
+
+
+@pytest.mark.parametrize("rows", [1, 2])
+@pytest.mark.parametrize("columns", [1, 2])
+def test_the_gemm_template_shares_by_multicast_only_what_several_ctas_read(
+    cli, tmp_path: Path, rows: int, columns: int
+) -> None:
+    flow = tmp_path / "gemm.toml"
+    sizes = ("--with", f"cluster_rows={rows}", "--with", f"cluster_columns={columns}", "--with", "k=256")
+    cli("new", str(flow), "--template", "gemm", *sizes)
+    assert flow.read_text(encoding="utf-8").count("mask =") == (rows > 1) + (columns > 1)
+    done = cli("check", str(flow))
+    assert done.code == 0
+    assert TEXT not in done.out + done.err
