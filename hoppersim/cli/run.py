@@ -166,12 +166,13 @@ def run(
     """
     from hoppersim.cli.options import announce_compilation, open_machine, require_fabric
     from hoppersim.cli.reruns import with_designs, with_what_if
-    from hoppersim.cli.target import CaseOptions, notes_on, open_target
+    from hoppersim.cli.target import CaseOptions, notes_on, open_target, require_alike
     from hoppersim.result.api import simulate
 
     numbers = {"cluster": cluster, "boxes": boxes, "stages": stages, "iterations": iterations, "grid": grid}
     options = CaseOptions(box, pattern, memory, numbers)
     names = [target] if against is None else [target, against]
+    require_alike(target, against)
     works = [open_target(name, options) for name in names]
     recorder = make_recorder(trace, against, (window, clusters, sms), limit)
     require_formats(out, hang_report)

@@ -59,6 +59,26 @@ def open_target(target: str, options: CaseOptions) -> Work:
     return _with_grid(load_work(Path(target)), options.numbers.get("grid"))
 
 
+def require_alike(target: str, against: str | None) -> None:
+    """Refuse to compare a flow file with a mode, which would run loads of its own.
+
+    Raises
+    ------
+    InputError
+        If one is a file and the other a mode.
+    """
+    from hoppersim.program.case_spec import MODES
+
+    if against is None:
+        return
+    modes = [name.replace("-", "_") in MODES for name in (target, against)]
+    if modes[0] != modes[1]:
+        kind = "a mode" if modes[0] else "a flow file"
+        raise InputError(
+            "--against", against, f"must be {kind}, as {target} is: a mode runs loads of its own"
+        )
+
+
 def _with_grid(work: Work, grid: int | None) -> Work:
     """Launch another number of CTAs."""
     from msgspec.structs import replace

@@ -1,4 +1,4 @@
-"""A multicast that reaches no SM but its own is told, and no template writes one."""
+"""A multicast to nobody else is told, no template writes one, and only likes are compared."""
 
 from __future__ import annotations
 
@@ -27,3 +27,13 @@ def test_the_gemm_template_shares_by_multicast_only_what_several_ctas_read(
     done = cli("check", str(flow))
     assert done.code == 0
     assert TEXT not in done.out + done.err
+
+
+def test_a_flow_is_not_compared_with_a_mode(cli, tmp_path: Path) -> None:
+    flow = tmp_path / "flow.toml"
+    cli("new", str(flow))
+    for pair in ((str(flow), "unicast"), ("unicast", str(flow))):
+        done = cli("run", pair[0], "--against", pair[1], "--preset", "tiny")
+        assert done.code == 2
+        assert "--against" in done.err
+        assert "a mode runs loads of its own" in " ".join(done.err.split())
