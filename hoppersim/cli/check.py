@@ -26,8 +26,8 @@ def check(
 
       hoppersim check flow.toml --preset tiny --json
     """
+    from hoppersim.cli.notes import notes_on
     from hoppersim.cli.options import open_machine
-    from hoppersim.cli.target import notes_on
     from hoppersim.program.files import load_work
     from hoppersim.program.rules import check as find_violations
 

@@ -164,9 +164,10 @@ def run(
 
       hoppersim run hanging_flow.toml --no-check --hang-report hang.svg
     """
+    from hoppersim.cli.notes import notes_on
     from hoppersim.cli.options import announce_compilation, open_machine, require_fabric
     from hoppersim.cli.reruns import with_designs, with_what_if
-    from hoppersim.cli.target import CaseOptions, notes_on, open_target, require_alike
+    from hoppersim.cli.target import CaseOptions, open_target, require_alike
     from hoppersim.result.api import simulate
 
     numbers = {"cluster": cluster, "boxes": boxes, "stages": stages, "iterations": iterations, "grid": grid}

@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Any
 from hoppersim.errors import InputError
 
 if TYPE_CHECKING:
-    from hoppersim.machine.machine import Machine
     from hoppersim.program.case_spec import Case
     from hoppersim.program.work import Work
 
@@ -113,53 +112,6 @@ def parse_box(text: str) -> tuple[int, int]:
     if match is None:
         raise InputError("--box", text, "must read ROWSxBYTES, the bytes being those of one row", BOX_HINT)
     return int(match[1]), int(match[2])
-
-
-def notes_on(machine: Machine, work: Work) -> list[str]:
-    """Say what a legal work does that may not be meant: boxes out of bounds, multicasts to nobody else."""
-    return [*_outside(machine, work), *_lonely(work)]
-
-
-def _outside(machine: Machine, work: Work) -> list[str]:
-    """Say how much of the boxes lies out of bounds, if any does."""
-    from hoppersim.program.outside import outside_bytes
-
-    filled = outside_bytes(machine, work)
-    if filled is None:
-        return ["whether boxes lie out of bounds was not looked at: there are too many of them."]
-    if not filled:
-        return []
-    text = (
-        f"{filled:,} B of the boxes that it loads lie out of bounds: the TMA fills them (zeros, unless `oob` "
-        "says nan) instead of reading them."
-    )
-    return [text]
-
-
-def _lonely(work: Work) -> list[str]:
-    """Name multicasts that reach no SM but their own."""
-    from hoppersim.program.operands import evaluate
-    from hoppersim.program.operations import TmaLoad
-    from hoppersim.program.walk import role_runs_on, walk
-
-    lonely = []
-    for flow in work.flows:
-        size = flow.launch.cluster_size
-        for visit in walk(flow.program):
-            load = visit.operation
-            if not isinstance(load, TmaLoad) or load.mask is None:
-                continue
-            trips = {loop.name: 0 for loop in visit.loops}
-            ranks = [rank for rank in range(size) if role_runs_on(visit.role, rank)]
-            if all(evaluate(load.mask, 0, rank, trips) == 1 << rank for rank in ranks):
-                lonely.append(f"`{load.map}` by role `{visit.role.name}`")
-    if not lonely:
-        return []
-    text = (
-        f"multicast to its own SM only: {', '.join(lonely)}. A load without `mask` does the same, lets the "
-        "L2 merge reads by several SMs, and slows no later multicast to more than 12 SMs (docs/hardware.md)."
-    )
-    return [text]
 
 
 def _choose(option: str, value: str, choices: tuple[str, ...]) -> None:

@@ -3,8 +3,8 @@
 Hypotheses: what an SM takes in of a multicast depends (a) on the program and the place of its cluster only,
 or (b) on what the GPU ran before as well. The same loops run first of all, and again after loops of the whole
 chip by clusters of four, of two and of one; a round differs from the others in one iteration, by which its
-works are told apart. Points count on the order and on a GPU that ran nothing else: give the plan a run of its
-own (`hw-validate bundle wide`), after a reset or a reboot.
+works are told apart. Points count on the order and on a GPU that ran nothing else: give the plan a bundle of
+its own (`make_bundle`), and run it after a reset or a reboot.
 """
 
 from __future__ import annotations

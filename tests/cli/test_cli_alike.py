@@ -6,6 +6,11 @@ from pathlib import Path
 
 import pytest
 
+from hoppersim.cli.notes import notes_on
+from hoppersim.machine import load_machine
+from hoppersim.program import Affine, Buffer, For, Launch, Operand, Role, TensorMap, TmaLoad, make_work
+from hoppersim.program.work import Allocation
+
 TEXT = "multicast to its own SM only"
 
 
@@ -13,6 +18,26 @@ TEXT = "multicast to its own SM only"
 def test_a_multicast_to_its_own_sm_only_is_told(cli, cluster: int, told: bool) -> None:
     done = cli("run", "multicast", "--preset", "tiny", "-c", str(cluster), "--box", "8x128", "-n", "4")
     assert (TEXT in " ".join((done.out + done.err).split())) is told
+
+
+@pytest.mark.parametrize(
+    ("mask", "told"),
+    [
+        (Affine(by_rank=(1, 2)), True),
+        (Affine(by_rank=(1, 2), loops={"k": 1}), False),
+        (Affine(by_rank=(1, 2), cluster=1), False),
+    ],
+)
+def test_a_mask_that_reaches_others_in_a_later_trip_or_cluster_is_not_told(mask: Operand, told: bool) -> None:
+    load = TmaLoad("rows", (0, 0), "tile", "full", mask=mask)
+    work = make_work(
+        "masks",
+        roles=(Role("all", (For(2, (load,), name="k"),)),),
+        buffers=(Buffer("tile", 8 * 128),),
+        maps=(TensorMap("rows", "data", dims=(64, 8), box=(64, 8)),),
+        launch=Launch(allocations=(Allocation("data", 8 * 128),), grid=2, cluster=(2, 1, 1)),
+    )
+    assert any(TEXT in line for line in notes_on(load_machine("tiny"), work)) is told
 
 
 @pytest.mark.parametrize("rows", [1, 2])
