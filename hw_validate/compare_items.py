@@ -75,8 +75,13 @@ def curve_items(dataset: Dataset, selection: str, details: Mapping[str, Any]) ->
 def _selected(dataset: Dataset, selection: str) -> list[Point]:
     if selection not in SELECTIONS:
         raise InputError("--points", selection, f"must be one of {', '.join(SELECTIONS)}", SELECTIONS[0])
-    points = (point for point in dataset.finished() if point.lowering_is_default)
+    points = (point for point in dataset.finished() if point.lowering_is_default and not _on_states(point))
     return [point for point in points if _chosen(point, selection)]
+
+
+def _on_states(point: Point) -> bool:
+    """Whether a point tells what loops leave behind (plan `halves`), in states between the model's two."""
+    return point.tags.get("experiment") == "halves"
 
 
 def items_of(dataset: Dataset, points: Sequence[Point]) -> list[Item]:
@@ -104,7 +109,7 @@ def gpu_state(tags: Mapping[str, Any]) -> tuple[str, ...]:
     """Tell the state of the GPU that measured a point of the dataset, as settings of the machine.
 
     The last round of the plan `wide` ran behind multicasts to one SM each. So did most other plans, but their
-    multicasts to more than 12 SMs, which alone feel it, were measured anew (plan `anew`).
+    multicasts, which alone feel it, were measured anew (plan `anew`).
     """
     return ("xbar.wide_slowed=1",) if tags.get("before") == 1 else ()
 

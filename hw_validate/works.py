@@ -37,6 +37,7 @@ PLANS = (
     "unseen",
     "queues",
     "wide",
+    "halves",
 )
 CASES = "cases"
 """What the plan of a point is called that is a case of its own."""

@@ -1,8 +1,10 @@
-"""Multicasts to more than 12 SMs of all other plans, measured anew on a GPU that has just started.
+"""Loops by which a cluster shares tiles, of all other plans, measured anew on a GPU that has just started.
 
-They had been measured behind multicasts to one SM each, which slow them for good (plan `wide`). The points
-are those of the plans that have them, with their tags, so what was set aside stays so. Give the plan a run of
-its own, on a GPU that has run nothing else since its reset.
+Multicasts had been measured behind responses to one SM of a TPC, which slow some of them for good (plans
+`wide` and `halves`). The points are those of the plans that have them, with their tags, so what was set aside
+stays so. The largest clusters come first, then odd ones, which cut a TPC in half, and then the unicast loops
+that multicasts are compared with, whose merged reads do that too. Give the plan a run of its own, on a GPU
+that has run nothing else since its reset.
 """
 
 from __future__ import annotations
@@ -11,8 +13,8 @@ from importlib import import_module
 
 from hw_validate.bundle import Point
 
-PLANS = ("dataset", "scaling", "structure", "in_flight", "races", "fresh", "unseen")
-NARROW = 12
+PLANS = ("dataset", "scaling", "structure", "in_flight", "races", "fresh", "unseen", "again")
+MODES = ("multicast", "multicast_slices", "unicast")
 
 
 def points() -> list[Point]:
@@ -21,6 +23,12 @@ def points() -> list[Point]:
     for name in PLANS:
         for point in import_module(f"hw_validate.plans.{name}").points():
             case = point.tags.get("case", {})
-            if str(case.get("mode")).startswith("multicast") and case["cluster"] > NARROW:
+            if case.get("mode") in MODES and case["cluster"] > 1:
                 found.setdefault(point.id, point)
-    return list(found.values())
+    return sorted(found.values(), key=_order)
+
+
+def _order(point: Point) -> tuple[bool, int, int]:
+    """Multicasts first; of these odd clusters last, among the others the largest first."""
+    case = point.tags["case"]
+    return case["mode"] == "unicast", case["cluster"] % 2, -case["cluster"]

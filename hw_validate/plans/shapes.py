@@ -23,6 +23,15 @@ from hw_validate.bundle import Point
 from hw_validate.plans.parts import box_ring, marked
 
 BOX_BYTES = 4096
+SHIFTS = {
+    32: (16, 112),
+    48: (0, 16, 32, 96, 112),
+    64: (16, 32, 48, 80, 96, 112),
+    96: (0, 16, 48, 112),
+    128: (0, 16, 32, 64, 80, 112),
+    256: (0, 16, 64),
+}
+"""Bytes of a row, and how far off the line grid rows begin."""
 TILES = 64
 Depth = tuple[int, int, int]
 """Boxes in a stage, stages, and tiles of a region."""
@@ -33,7 +42,7 @@ SINGLE: Depth = (1, 1, 4)
 
 @dataclass(frozen=True)
 class Shape:
-    """Boxes of 4 KB: `width` bytes a row, rows `pitch` bytes apart, `shift` bytes off the line grid."""
+    """Boxes of 3 or 4 KB: `width` bytes a row, rows `pitch` bytes apart, `shift` bytes off the line grid."""
 
     width: int
     pitch: int
@@ -46,9 +55,14 @@ class Shape:
     hbm: bool = False
 
     @property
+    def box_bytes(self) -> int:
+        """Bytes of a box [B]: 4 KB, or 3 KB where rows do not fill that."""
+        return BOX_BYTES if BOX_BYTES % self.width == 0 else BOX_BYTES * 3 // 4
+
+    @property
     def rows(self) -> int:
         """Rows of a box."""
-        return BOX_BYTES // self.width
+        return self.box_bytes // self.width
 
 
 def points() -> list[Point]:
@@ -74,7 +88,7 @@ def _widths() -> Iterator[Point]:
 
 
 def _shifts() -> Iterator[Point]:
-    for width, shifts in ((32, (16, 112)), (64, (32, 96)), (128, (0, 16, 32, 64)), (256, (0, 16, 64))):
+    for width, shifts in SHIFTS.items():
         for shift in shifts:
             for ctas, depth in ((1, DEEP[1]), (132, DEEP[132]), (1, SINGLE)):
                 yield _point(Shape(width, 512, shift, 0, *depth, ctas), "shift")
@@ -100,7 +114,7 @@ def shape_work(shape: Shape) -> Work:
             (shape.shift // 2, Affine(base=box * shape.rows, cluster=span, loops=loops)),
             "tile",
             "full",
-            box * BOX_BYTES,
+            box * shape.box_bytes,
         )
         for box in range(shape.boxes)
     )
@@ -109,6 +123,6 @@ def shape_work(shape: Shape) -> Work:
         "boxes", "data", (shape.pitch // elements, shape.ctas * span), (shape.width // elements, shape.rows),
         elements, l2_promotion=shape.promotion,  # type: ignore[arg-type]
     )  # fmt: skip
-    ring = (shape.boxes * BOX_BYTES, shape.stages, shape.region)
+    ring = (shape.boxes * shape.box_bytes, shape.stages, shape.region)
     launch = Launch((), shape.ctas, warm=int(not shape.hbm))
     return box_ring("shapes", loads, boxes, ring, ((rounds, False),), launch)
