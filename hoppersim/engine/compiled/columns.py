@@ -43,13 +43,13 @@ What is never negative is unsigned: the compiler need not ask whether such an in
 assert PACKET.itemsize == 64
 
 ENTRY = np.dtype(
-    [("line", "i4"), ("chain", "i4"), ("leader", "i4"),
+    [("line", "i4"), ("chain", "i4"), ("leader", "i4"), ("place", "i4"),
      ("readers", "i2"), ("shared", "i1"), ("sectors", "i1"), ("seen", "i8")],
     align=True,
 )  # fmt: skip
 """A line that a coalescer keeps for a GPC.
 
-Next in its chain, packet of the latest response and its SM, how many reads it has served (none: it is in no
+Next in its chain, packet of the latest response, its place among the different lines of the slice, how many reads it has served (none: it is in no
 chain any more), whether a read has shared its look-up, sectors.
 """
 
