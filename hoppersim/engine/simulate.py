@@ -10,6 +10,7 @@ from functools import partial
 from time import perf_counter
 from typing import Literal
 
+import numpy as np
 import simpy
 
 from hoppersim.engine.aftermath import barrier_states, blocked_roles, note_faults
@@ -34,8 +35,10 @@ from hoppersim.engine.tiles import Tiles
 from hoppersim.engine.watch import Watch
 from hoppersim.engine.watched import WatchedSteps
 from hoppersim.errors import InputError, InternalError
-from hoppersim.machine import AddressMap, Machine
+from hoppersim.machine import AddressMap, Machine, Placement
+from hoppersim.program.footprint import touched_lines
 from hoppersim.program.operations import BulkCopy, RemoteLoad, RemoteStore, StAsync, TmaStore
+from hoppersim.program.traffic import flow_clusters
 from hoppersim.program.walk import walk
 from hoppersim.program.work import Work
 from hoppersim.units import LINE_BYTES, TICKS_PER_CYCLE, to_cycles
@@ -195,15 +198,29 @@ def _prepare(context: FlowContext, steps: WatchedSteps | None, tiles: Tiles | No
         steps.watch.plan(context.index, flow, cluster_count(flow, placement))
         context = replace(context, barrier_type=partial(steps.barrier_type, context.index))
     if flow.launch.warm:
-        for item in flow.launch.allocations:
-            _warm(context.machine, context.clockwork.fabric, context.address(item.name), item.bytes)
+        _warm(context, placement)
     return FlowRun(context, placement)
 
 
-def _warm(machine: Machine, fabric: Fabric, base: int, size: int) -> None:
-    """Leave the L2 as reading the allocation once in order would; what is far out of reach is skipped."""
-    reach = min(size, 2 * machine.spec.l2.bytes)
-    fabric.warm((base + size - reach) // LINE_BYTES, -(-(base + size) // LINE_BYTES))
+def _warm(context: FlowContext, placement: Placement) -> None:
+    """Leave the L2 as reading once in order what the flow loads would; what is far out of reach is skipped.
+
+    Where it holds all of the memory anyhow, it is left holding all.
+    """
+    flow, l2 = context.flow, context.machine.spec.l2
+    fits = sum(item.bytes for item in flow.launch.allocations) <= l2.bytes // l2.partitions
+    for item in flow.launch.allocations:
+        address = context.address(item.name)
+        first, last = address // LINE_BYTES, -(-(address + item.bytes) // LINE_BYTES)
+        runs = np.array([[0, last - first]])
+        if not fits:
+            touched = touched_lines(flow, flow_clusters(flow, placement), item.name, address)
+            runs = np.flatnonzero(np.diff(touched, prepend=False, append=False)).reshape(-1, 2)
+        skip = int(np.diff(runs).sum()) - 2 * l2.bytes // LINE_BYTES
+        for begin, end in runs.tolist():
+            if skip < end - begin:
+                context.clockwork.fabric.warm(first + begin + max(0, skip), first + end)
+            skip -= end - begin
 
 
 def _run(clockwork: Clockwork, processes: list[simpy.Process], max_cycles: float | None) -> bool:
