@@ -83,7 +83,7 @@ class Coalescer:
         return met
 
     def _place(self, kept: KeptLines, line: Line) -> int:
-        """Give a line's place among the different ones of its slice: its own if it is still seen, else the next."""
+        """Give a line's place among the different ones of its slice: that of its latest entry if seen."""
         latest = next(iter(kept.of_line(line)), None)
         if latest is not None and self._since(latest, line.piece) < self._tables.lrc_entries:
             return latest.place

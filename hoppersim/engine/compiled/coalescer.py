@@ -10,7 +10,7 @@ from hoppersim.engine.compiled.inlined import inlined
 
 @inlined
 def find_entry(t, s, p, queue, piece, now):
-    """Find the latest entry that a read merges with, or else shares; how they meet; the latest of its line."""
+    """Find the latest entry that a read merges with, or else shares; how they meet; its line's latest."""
     packet = s.packets[p]
     first, found, latest = queue * t.lrc_held, -1, -1
     at = s.lrc_chain[chain_slot(packet.line)]

@@ -49,8 +49,9 @@ ENTRY = np.dtype(
 )  # fmt: skip
 """A line that a coalescer keeps for a GPC.
 
-Next in its chain, packet of the latest response, its place among the different lines of the slice, how many reads it has served (none: it is in no
-chain any more), whether a read has shared its look-up, sectors.
+Next in its chain, packet of the latest response, its place among the different lines of the slice, how many
+reads it has served (none: it is in no chain any more), whether a read has shared its look-up, sectors, and
+SMs that have read it.
 """
 
 # what `advance` returns
