@@ -64,8 +64,8 @@ R_COUNT, R_STRIDE = 4, 8  # four columns each
 R_BYTES, R_DESTINATIONS, R_START, R_TILE, R_PAIRED = range(12, 17)
 GIVEN_COLUMNS = 17
 R_INDEX = 17  # four columns
-R_AT, R_ALIVE, R_NEXT, R_BEGUN = range(21, 25)
-RECORD_COLUMNS = 25
+R_AT, R_ALIVE, R_NEXT, R_BEGUN, R_BEFORE = range(21, 26)
+RECORD_COLUMNS = 26
 # destination columns
 D_SM, D_BARRIER, D_LINES, D_BYTES = range(4)
 # passage columns: ticks of a line whose tile has a number; HELD in subticks, SOURCE is a stage
