@@ -6,9 +6,9 @@ for it. If the response of that line still waits for its look-up, or its data ar
 merges with it: one response passes the port of the GPC once, and is handed to the readers behind it. Else
 it shares the look-up, once, but is sent by itself, and so is a second read by an SM that read the line
 alone. Of the responses that wait at a slice, the first `answers` are looked up; with one behind them a read
-merges as long as its GPC has asked for fewer than `entries` lines since. `max_merged` reads share a
-look-up; the next one begins anew. A TMA multicast is merged by program: one request, one response, a copy
-for each receiver; it joins nothing.
+merges as long as the slice was asked for fewer than `entries` other lines since, by whatever GPC: a line
+that is asked for again takes no further place. `max_merged` reads share a look-up; the next one begins anew.
+A TMA multicast is merged by program: one request, one response, a copy for each receiver; it joins nothing.
 
 Leaves out: what a line that is held costs. Counters: lrc.requests, lrc.sectors_out, lrc.sectors_merged.
 """
@@ -30,8 +30,8 @@ def still_merges(before: int, since: int, entries: int, answers: int) -> bool:
     before
         Responses that wait at the slice before it.
     since
-        Lines that its GPC has asked for since.
+        Different lines that the slice was asked for since.
     entries, answers
-        Lines of a GPC that the coalescer sees before their look-up, and responses that wait after it.
+        Different lines that the coalescer sees before their look-up, and responses that wait after it.
     """
     return before >= answers and since < entries

@@ -1,10 +1,11 @@
 """The TMA engine: a box becomes line requests, in box order.
 
-Models: one request for each piece of a row, with the sectors it needs, at a fixed interval. Each 128 bytes of
-the row in shared memory are cut where the source crosses a line, and once more where they begin off the grid
-of 32 bytes (plan `shapes`); boxes of an SM one after the other. Lines in flight are bounded by the boxes that
-the program has issued; measured rates need more of them than any other bound that was tried, so there is none
-here. A store makes the same pieces; a sector that it covers in part takes two turns.
+Models: one request for each piece of a row, with the sectors it needs, at a fixed interval. A row is cut
+where the source crosses a line of 128 bytes, where the box does in shared memory, and where each part begins
+or ends off the grid of 32 bytes (plan `shapes`); boxes of an SM one after the other. Lines in flight are
+bounded by the boxes that the program has issued; measured rates need more of them than any other bound that
+was tried, so there is none here. A store makes the same pieces; a sector that it covers in part takes two
+turns.
 
 Leaves out: the descriptor fetch, L2 promotion to 64 bytes (a miss fetches a line, whatever is promoted).
 Counters: tma.lines, tma.multicast_lines.
@@ -18,23 +19,40 @@ from hoppersim.units import LINE_BYTES, SECTOR_BYTES, SECTORS_PER_LINE
 
 
 @register_jitable
-def piece_end(address: int, row_bytes: int, at: int) -> int:
-    """End of the request that begins at byte `at` of the row that begins at `address`."""
-    chunk_end = at + LINE_BYTES - (at - address) % LINE_BYTES
+def piece_end(address: int, row_bytes: int, at: int, before: int) -> int:
+    """Find the end of a request.
+
+    Parameters
+    ----------
+    address, row_bytes
+        First byte and size of its row.
+    at
+        Where it begins.
+    before
+        Bytes of the box in front of the row, as far as they are less than a line.
+    """
+    chunk_end = at + LINE_BYTES - (at - address + before) % LINE_BYTES
     line_end = at + LINE_BYTES - at % LINE_BYTES
     end = min(chunk_end, line_end, address + row_bytes)
     if at % SECTOR_BYTES:
-        end = min(end, at + SECTOR_BYTES - at % SECTOR_BYTES)
-    return end
+        return min(end, at + SECTOR_BYTES - at % SECTOR_BYTES)
+    grid = end - end % SECTOR_BYTES
+    return grid if grid > at else end
 
 
 @register_jitable
-def pieces_of_row(address: int, row_bytes: int) -> int:
+def after_row(before: int, row_bytes: int) -> int:
+    """Bytes of the box in front of the next row, as far as they are less than a line."""
+    return (before + row_bytes) % LINE_BYTES
+
+
+@register_jitable
+def pieces_of_row(address: int, row_bytes: int, before: int) -> int:
     """Count the requests that a row takes."""
     count = 0
     at = address
     while at < address + row_bytes:
-        at = piece_end(address, row_bytes, at)
+        at = piece_end(address, row_bytes, at, before)
         count += 1
     return count
 

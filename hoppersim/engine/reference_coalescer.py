@@ -13,9 +13,9 @@ from hoppersim.engine.tables import Tables
 class Entry:
     """A line that a coalescer keeps for a GPC, and its response as long as that has not left."""
 
-    def __init__(self, leader: Line, number: int) -> None:
+    def __init__(self, leader: Line, place: int) -> None:
         self.leader: Line | None = leader
-        self.number = number
+        self.place = place
         self.key = leader.number, leader.sectors
         self.readers = 1
         self.seen = {leader.sm}
@@ -38,26 +38,20 @@ class KeptLines:
         self._most = most
         self._order: deque[Entry] = deque()
         self._of_line: dict[tuple[int, int], deque[Entry]] = {}
-        self.opened = 0
 
     def of_line(self, line: Line) -> Iterable[Entry]:
         """List the entries of a line and its sectors, the latest first."""
         return reversed(self._of_line.get((line.number, line.sectors), deque()))
 
-    def open(self, line: Line) -> Entry:
-        """Keep a line, in place of the oldest."""
+    def open(self, line: Line, place: int) -> Entry:
+        """Keep a line, instead of the oldest."""
         if len(self._order) == self._most:
             oldest = self._order.popleft()
             self._of_line[oldest.key].popleft()
-        entry = Entry(line, self.opened)
-        self.opened += 1
+        entry = Entry(line, place)
         self._order.append(entry)
         self._of_line.setdefault(entry.key, deque()).append(entry)
         return entry
-
-    def since(self, entry: Entry) -> int:
-        """Count the lines that were asked for since an entry."""
-        return self.opened - 1 - entry.number
 
 
 class Coalescer:
@@ -75,39 +69,52 @@ class Coalescer:
         self._tables = tables
         self._gone = gone
         self._kept: dict[tuple[int, int], KeptLines] = {}
+        self._newest = [0] * tables.slices
 
     def meet(self, line: Line, now: int) -> int:
         """Let a read join or share a line that is kept for its GPC, or keep its own; say which."""
         place = line.piece, int(self._tables.gpc_of[line.sm])
-        kept = self._kept.setdefault(place, KeptLines(self._tables.lrc_held))
+        kept = self._kept.get(place) or self._kept.setdefault(place, KeptLines(self._tables.lrc_held))
         met, entry = self._find(kept, line, now)
         if entry is None:
-            line.entry = kept.open(line)
+            line.entry = kept.open(line, self._place(kept, line))
         else:
             entry.take(line, met)
         return met
+
+    def _place(self, kept: KeptLines, line: Line) -> int:
+        """Give a line's place among the different ones of its slice: that of its latest entry if seen."""
+        latest = next(iter(kept.of_line(line)), None)
+        if latest is not None and self._since(latest, line.piece) < self._tables.lrc_entries:
+            return latest.place
+        self._newest[line.piece] += 1
+        return self._newest[line.piece]
+
+    def _since(self, entry: Entry, piece: int) -> int:
+        """Count the different lines that a slice was asked for since an entry's."""
+        return self._newest[piece] - entry.place
 
     def _find(self, kept: KeptLines, line: Line, now: int) -> tuple[int, Entry | None]:
         """Find the latest entry that a read merges with, or else shares, and say how they meet."""
         shares = None
         for entry in kept.of_line(line):
-            met = self._meet(entry, line.sm, kept.since(entry), now)
+            met = self._meet(entry, line, now)
             if met == MERGES:
                 return MERGES, entry
             if met == SHARES:
                 shares = shares or entry
         return (SHARES if shares else ALONE), shares
 
-    def _meet(self, entry: Entry, sm: int, since: int, now: int) -> int:
-        """Say how a read by an SM meets an entry of its GPC."""
+    def _meet(self, entry: Entry, line: Line, now: int) -> int:
+        """Say how a read meets an entry of its GPC."""
         t, leader = self._tables, entry.leader
         if entry.readers >= t.lrc_max_merged:
             return ALONE
-        again = sm in entry.seen
+        again = line.sm in entry.seen
         if leader is not None and not again:
             before = leader.turn - self._gone[leader.piece]
             if leader.turn < 0 or leader.ready > now:
                 return MERGES
-            if still_merges(before, since, t.lrc_entries, t.lrc_answers):
+            if still_merges(before, self._since(entry, line.piece), t.lrc_entries, t.lrc_answers):
                 return MERGES
         return ALONE if entry.shared or (again and entry.readers > 1) else SHARES

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from hoppersim.blocks.tma import piece_end, sectors_between
+from hoppersim.blocks.tma import after_row, piece_end, sectors_between
 from hoppersim.engine.interface import STAGES, Transfer
 from hoppersim.engine.output import COUNTER_NAMES
 from hoppersim.engine.tables import SUBTICKS, Tables
@@ -69,20 +69,21 @@ def make_box(transfer: Transfer) -> Box:
 
 def box_walk(transfer: Transfer) -> Iterator[tuple[int, int, int]]:
     """Yield (line, sectors, bytes) of a box in order: the innermost outer dimension varies first."""
-    counts, strides = transfer.counts, transfer.strides
+    counts, strides, before = transfer.counts, transfer.strides, 0
     for i3 in range(counts[3]):
         for i2 in range(counts[2]):
             for i1 in range(counts[1]):
                 for i0 in range(counts[0]):
                     offset = i0 * strides[0] + i1 * strides[1] + i2 * strides[2] + i3 * strides[3]
                     row, size = transfer.address + offset, transfer.row_bytes
-                    yield from _row_walk(row, size)
+                    yield from _row_walk(row, size, before)
+                    before = after_row(before, size)
 
 
-def _row_walk(row: int, size: int) -> Iterator[tuple[int, int, int]]:
+def _row_walk(row: int, size: int, before: int) -> Iterator[tuple[int, int, int]]:
     at = row
     while at < row + size:
-        end = piece_end(row, size, at)
+        end = piece_end(row, size, at, before)
         yield at // LINE_BYTES, sectors_between(at, end), end - at
         at = end
 

@@ -10,6 +10,7 @@ from functools import partial
 from time import perf_counter
 from typing import Literal
 
+import numpy as np
 import simpy
 
 from hoppersim.engine.aftermath import barrier_states, blocked_roles, note_faults
@@ -35,9 +36,11 @@ from hoppersim.engine.watch import Watch
 from hoppersim.engine.watched import WatchedSteps
 from hoppersim.errors import InputError, InternalError
 from hoppersim.machine import AddressMap, Machine
+from hoppersim.program.footprint import touched_lines
 from hoppersim.program.operations import BulkCopy, RemoteLoad, RemoteStore, StAsync, TmaStore
+from hoppersim.program.traffic import flow_clusters
 from hoppersim.program.walk import walk
-from hoppersim.program.work import Work
+from hoppersim.program.work import Flow, Work
 from hoppersim.units import LINE_BYTES, TICKS_PER_CYCLE, to_cycles
 
 FEW_COLLECTIONS = 100_000
@@ -86,6 +89,7 @@ def simulate_raw(  # noqa: PLR0913, PLR0917 - the one place where all that a run
     watch: bool | Literal["all"] = True,
     observer: Observer | None = None,
     tiles: Tiles | None = None,
+    warm_by: Work | None = None,
 ) -> RunOutput:
     """Run a work on a machine.
 
@@ -110,6 +114,8 @@ def simulate_raw(  # noqa: PLR0913, PLR0917 - the one place where all that a run
         Notes what happens, for a trace; changes no time either.
     tiles
         Follows tiles and keeps where their time went.
+    warm_by
+        What runs in the untimed launches before; None is the work itself.
 
     Returns
     -------
@@ -136,10 +142,13 @@ def simulate_raw(  # noqa: PLR0913, PLR0917 - the one place where all that a run
     binder: Bind = steps.bind if steps else bind
     if observer:
         binder = observer.bind(binder)
-    runs = [
-        _prepare(FlowContext(index, flow, machine, clockwork, addresses, findings, binder), steps, tiles)
+    contexts = [
+        FlowContext(index, flow, machine, clockwork, addresses, findings, binder)
         for index, flow in enumerate(work.flows)
     ]
+    for context, flow in zip(contexts, (warm_by or work).flows, strict=True):
+        _warm(context, flow)
+    runs = [_prepare(context, steps, tiles) for context in contexts]
     for extra in extras:
         extra(Guest(machine, clockwork, addresses))
     processes = [clockwork.env.process(process) for run in runs for process in run.start()]
@@ -194,16 +203,31 @@ def _prepare(context: FlowContext, steps: WatchedSteps | None, tiles: Tiles | No
     if steps:
         steps.watch.plan(context.index, flow, cluster_count(flow, placement))
         context = replace(context, barrier_type=partial(steps.barrier_type, context.index))
-    if flow.launch.warm:
-        for item in flow.launch.allocations:
-            _warm(context.machine, context.clockwork.fabric, context.address(item.name), item.bytes)
     return FlowRun(context, placement)
 
 
-def _warm(machine: Machine, fabric: Fabric, base: int, size: int) -> None:
-    """Leave the L2 as reading the allocation once in order would; what is far out of reach is skipped."""
-    reach = min(size, 2 * machine.spec.l2.bytes)
-    fabric.warm((base + size - reach) // LINE_BYTES, -(-(base + size) // LINE_BYTES))
+def _warm(context: FlowContext, flow: Flow) -> None:
+    """Leave the L2 as reading once in order what a flow loads would; what is far out of reach is skipped.
+
+    Where it holds all of the memory anyhow, it is left holding all.
+    """
+    if not flow.launch.warm:
+        return
+    l2 = context.machine.spec.l2
+    fits = sum(item.bytes for item in flow.launch.allocations) <= l2.bytes // l2.partitions
+    for item in flow.launch.allocations:
+        address = context.address(item.name)
+        first, last = address // LINE_BYTES, -(-(address + item.bytes) // LINE_BYTES)
+        runs = np.array([[0, last - first]])
+        if not fits:
+            clusters = flow_clusters(flow, place_flow(replace(context, flow=flow)))
+            touched = touched_lines(flow, clusters, item.name, address)
+            runs = np.flatnonzero(np.diff(touched, prepend=False, append=False)).reshape(-1, 2)
+        skip = int(np.diff(runs).sum()) - 2 * l2.bytes // LINE_BYTES
+        for begin, end in runs.tolist():
+            if skip < end - begin:
+                context.clockwork.fabric.warm(first + begin + max(0, skip), first + end)
+            skip -= end - begin
 
 
 def _run(clockwork: Clockwork, processes: list[simpy.Process], max_cycles: float | None) -> bool:

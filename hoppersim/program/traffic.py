@@ -24,7 +24,7 @@ _PAGE = 2 * 2**20
 _MOST_ROWS = 30_000
 
 
-class _Reader(NamedTuple):
+class Reader(NamedTuple):
     """One CTA's loads of one kind: who asks, who receives, and the tiles with their counts."""
 
     origin: int
@@ -113,7 +113,7 @@ def traffic_table(
         If a flow cannot be launched.
     """
     places = placements or tuple(place_flow(machine, flow) for flow in work.flows)
-    readers: list[_Reader] = []
+    readers: list[Reader] = []
     rows: list[TrafficRow] = []
     base = 0
     cold = any(flow.launch.warm == 0 for flow in work.flows)
@@ -124,14 +124,14 @@ def traffic_table(
             bases[memory.name] = base + memory.base
             base += -(-(memory.bytes + memory.base) // _PAGE) * _PAGE
         for visit in walk_performed(flow.program):
-            readers += _loads(flow, visit, clusters, bases)
+            readers += load_readers(flow, visit, clusters, bases)
             rows += _peer_rows(visit, clusters)
     return _load_rows(machine, readers, cold) + _joined(rows)
 
 
-def _loads(
+def load_readers(
     flow: Flow, visit: Visit, clusters: Sequence[tuple[int, ...]], bases: dict[str, int]
-) -> Iterator[_Reader]:
+) -> Iterator[Reader]:
     """Find the tiles of one load in every CTA that performs it."""
     load = visit.operation
     if not isinstance(load, TmaLoad):
@@ -151,7 +151,7 @@ def _loads(
             for mask in np.unique(masks):
                 ranks = (rank,) if load.mask is None else mask_ranks(int(mask))
                 own = masks == mask
-                yield _Reader(
+                yield Reader(
                     sm,
                     tuple(cluster[peer] for peer in ranks),
                     tiles.only(own),
@@ -159,7 +159,7 @@ def _loads(
                 )
 
 
-def _load_rows(machine: Machine, readers: list[_Reader], cold: bool) -> list[TrafficRow]:
+def _load_rows(machine: Machine, readers: list[Reader], cold: bool) -> list[TrafficRow]:
     """Sort the pieces of tiles into classes of equal readers, and make a row of each class and reader."""
     if not readers:
         return []
@@ -184,7 +184,7 @@ def _load_rows(machine: Machine, readers: list[_Reader], cold: bool) -> list[Tra
     return rows
 
 
-def _reads(readers: list[_Reader]) -> _Reads:
+def _reads(readers: list[Reader]) -> _Reads:
     """Cut the tiles of all readers into pieces."""
     shapes = {shape: number for number, shape in enumerate(_distinct_shapes(readers))}
     shape = np.concatenate([np.array([shapes[s] for s in r.tiles.shapes])[r.tiles.shape] for r in readers])
@@ -209,7 +209,7 @@ def _reads(readers: list[_Reader]) -> _Reads:
     )
 
 
-def _distinct_shapes(readers: list[_Reader]) -> dict[Shape, None]:
+def _distinct_shapes(readers: list[Reader]) -> dict[Shape, None]:
     return dict.fromkeys(shape for reader in readers for shape in reader.tiles.shapes)
 
 

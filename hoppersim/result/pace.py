@@ -164,17 +164,17 @@ def _half_operand(operand: Operand) -> Operand:
     )
 
 
-def carried_on(machine: Machine, runs: Sequence[Work], trips: int, *, waves: bool) -> float | None:
+def carried_on(machine: Machine, work: Work, runs: Sequence[Work], *, waves: bool) -> float | None:
     """Give the time of a whole work, from the pace of its first trips.
 
     Parameters
     ----------
     machine
         The machine.
+    work
+        The whole work: what its launches read is in the L2 beforehand.
     runs
-        From `first_trips`.
-    trips
-        Trips of the main loop of the whole work.
+        Its first trips, from `first_trips`, or these with a change.
     waves
         Count from the first start to the last end of all CTAs; else the slowest CTA.
 
@@ -183,7 +183,7 @@ def carried_on(machine: Machine, runs: Sequence[Work], trips: int, *, waves: boo
     float | None
         The time [cycle]; None if one of the runs does not end.
     """
-    times = [_run(machine, run, waves) for run in runs]
+    times = [_run(machine, run, work, waves) for run in runs]
     if any(time is None for time in times):
         return None
     longer = times[-1]
@@ -191,14 +191,14 @@ def carried_on(machine: Machine, runs: Sequence[Work], trips: int, *, waves: boo
     if len(times) == 1 or times[0] is None:
         return longer
     first, last = main_trips(runs[0]), main_trips(runs[-1])
-    return longer + (trips - last) * (longer - times[0]) / (last - first)
+    return longer + (main_trips(work) - last) * (longer - times[0]) / (last - first)
 
 
-def _run(machine: Machine, work: Work, waves: bool) -> float | None:
+def _run(machine: Machine, work: Work, whole: Work, waves: bool) -> float | None:
     """Give the time of a run [cycle]; None if it does not end."""
     from hoppersim.engine.simulate import simulate_raw
 
-    output = simulate_raw(machine, work, watch=False)
+    output = simulate_raw(machine, work, watch=False, warm_by=whole)
     if output.hung or not output.ctas:
         return None
     if waves:

@@ -112,7 +112,7 @@ def relax(machine: Machine, work: Work, result: Result) -> WhatIf:
     runs = first_trips(work, effort_of(work, result.speed.lines, result.ctas))
     if not runs:
         return not_tried("its loops cannot be shortened without changing what it does", trips)
-    base = carried_on(machine, runs, trips, waves=waves)
+    base = carried_on(machine, work, runs, waves=waves)
     if base is None:
         return not_tried("with shortened loops it does not end", trips)
     found: list[Relaxation] = []
@@ -122,7 +122,7 @@ def relax(machine: Machine, work: Work, result: Result) -> WhatIf:
         settings = _settings(machine, knob)
         changed = _changed(machine, settings)
         tried = runs if knob.factors else [half_computing(run) for run in runs]
-        cycles = carried_on(changed, tried, trips, waves=waves) if changed is not None else None
+        cycles = carried_on(changed, work, tried, waves=waves) if changed is not None else None
         if not cycles:
             return False
         speedup = base / cycles

@@ -22,7 +22,7 @@ from hoppersim.program.rules import check
 from hoppersim.program.traffic import count_waves, flow_clusters, place_flow
 from hoppersim.program.walk import walk
 from hoppersim.program.work import Program, Work
-from hoppersim.result.pace import carried_on, effort_of, first_trips, main_trips
+from hoppersim.result.pace import carried_on, effort_of, first_trips
 from hoppersim.result.schema import Design, Designs, Result
 from hoppersim.units import LINE_BYTES
 
@@ -46,11 +46,11 @@ class Candidate(NamedTuple):
 
 
 class Timing(NamedTuple):
-    """What a process gets: machine, shortened works, trips of the whole, and which time counts."""
+    """What a process gets: machine, whole work, shortened ones, and which time counts."""
 
     machine: Machine
+    work: Work
     runs: list[Work]
-    trips: int
     waves: bool
 
 
@@ -103,7 +103,7 @@ def try_designs(
 
 def time_design(timing: Timing) -> float | None:
     """Give the time of a whole work [cycle]; None if it does not end."""
-    return carried_on(timing.machine, timing.runs, timing.trips, waves=timing.waves)
+    return carried_on(timing.machine, timing.work, timing.runs, waves=timing.waves)
 
 
 def _notes(work: Work, case: Case | None, ctas: int, steps: list[Design]) -> Iterator[str]:
@@ -203,9 +203,7 @@ def _tasks(machine: Machine, result: Result, items: list[Candidate]) -> dict[int
     lines = result.delivered_bytes // LINE_BYTES
     runs = {number: first_trips(work, effort_of(work, lines, result.ctas)) for number, work in works.items()}
     return {
-        number: Timing(machine, runs[number], main_trips(work), waves)
-        for number, work in works.items()
-        if runs[number]
+        number: Timing(machine, work, runs[number], waves) for number, work in works.items() if runs[number]
     }
 
 

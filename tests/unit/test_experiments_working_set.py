@@ -65,7 +65,7 @@ def test_dram_reads_begin_where_they_are_more_than_nothing() -> None:
 def test_a_set_above_the_l2_reads_dram_and_one_far_below_does_not(tiny: Machine) -> None:
     def run(footprint: int) -> Row:
         case = Case(
-            "unicast_distinct", rows=32, stages=2, iterations=16, pattern="sweep", footprint=footprint
+            "unicast_distinct", rows=32, stages=2, iterations=256, pattern="sweep", footprint=footprint
         )
         return measure(tiny, Point(case, 128))
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from hoppersim.blocks.addresses import LINES_PER_PAGE_BITS, mix
-from hoppersim.blocks.tma import piece_end, sectors_between
+from hoppersim.blocks.tma import after_row, piece_end, sectors_between
 from hoppersim.engine.compiled import columns as c
 from hoppersim.engine.compiled.inlined import inlined
 from hoppersim.engine.compiled.prefetch import prefetch
@@ -122,7 +122,7 @@ def walk(s, r, p):
     address = rec[c.R_ADDRESS]
     row_bytes = rec[c.R_BYTES_ROW]
     at = rec[c.R_AT]
-    end = piece_end(address, row_bytes, at)
+    end = piece_end(address, row_bytes, at, rec[c.R_BEFORE])
     s.packets[p].line = at // LINE_BYTES
     s.packets[p].sectors = sectors_between(at, end)
     s.packets[p].data = end - at
@@ -132,6 +132,7 @@ def walk(s, r, p):
     if end < address + row_bytes:
         rec[c.R_AT] = end
         return False
+    rec[c.R_BEFORE] = after_row(rec[c.R_BEFORE], row_bytes)
     for axis in range(4):
         rec[c.R_INDEX + axis] += 1
         rec[c.R_ADDRESS] += rec[c.R_STRIDE + axis]

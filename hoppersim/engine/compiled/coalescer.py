@@ -10,25 +10,28 @@ from hoppersim.engine.compiled.inlined import inlined
 
 @inlined
 def find_entry(t, s, p, queue, piece, now):
-    """Find the latest entry that a packet's read merges with, or else shares; give it and how they meet."""
+    """Find the latest entry that a read merges with, or else shares; how they meet; its line's latest."""
     packet = s.packets[p]
-    first, found = queue * t.lrc_held, -1
+    first, found, latest = queue * t.lrc_held, -1, -1
     at = s.lrc_chain[chain_slot(packet.line)]
     while at >= 0:
         kept = s.entries[at]
         if kept.line == packet.line and kept.sectors == packet.sectors and first <= at < first + t.lrc_held:
             met = meet(t, s, at, packet.sm, piece, now)
+            if latest < 0:
+                latest = at
             if met == MERGES:
-                return at, MERGES
+                return at, MERGES, latest
             if met == SHARES and found < 0:
                 found = at
         at = kept.chain
-    return found, SHARES if found >= 0 else ALONE
+    return found, SHARES if found >= 0 else ALONE, latest
 
 
 @inlined
-def open_entry(t, s, p, queue):
-    """Keep a line in place of the oldest; the packet is the one whose response others may join."""
+def open_entry(t, s, p, queue, latest):
+    """Keep a line instead of the oldest; the packet is the one whose response others may join."""
+    place = place_of(t, s, queue // t.gpcs, latest)
     entry = queue * t.lrc_held + s.lrc_oldest[queue]
     s.lrc_oldest[queue] = (s.lrc_oldest[queue] + 1) % t.lrc_held
     if s.entries[entry].readers:
@@ -40,6 +43,7 @@ def open_entry(t, s, p, queue):
     kept.seen = t.bit_of[s.packets[p].sm]
     kept.shared = 0
     kept.leader = p
+    kept.place = place
     kept.chain = s.lrc_chain[slot]
     s.lrc_chain[slot] = entry
     s.packets[p].entry = entry
@@ -111,7 +115,15 @@ def meet(t, s, entry, sm, piece, now):
 
 
 @inlined
+def place_of(t, s, piece, latest):
+    """Give a line's place among the different ones of its slice: that of its latest entry if still seen."""
+    if latest >= 0 and lines_since(t, s, latest) < t.lrc_entries:
+        return s.entries[latest].place
+    s.lrc_newest[piece] += 1
+    return s.lrc_newest[piece]
+
+
+@inlined
 def lines_since(t, s, entry):
-    """Count the lines that a GPC has asked for at a slice since an entry."""
-    queue, place = entry // t.lrc_held, entry % t.lrc_held
-    return (s.lrc_oldest[queue] - 1 - place) % t.lrc_held
+    """Count the different lines that a slice was asked for since an entry's."""
+    return s.lrc_newest[entry // t.lrc_held // t.gpcs] - s.entries[entry].place

@@ -43,14 +43,15 @@ What is never negative is unsigned: the compiler need not ask whether such an in
 assert PACKET.itemsize == 64
 
 ENTRY = np.dtype(
-    [("line", "i4"), ("chain", "i4"), ("leader", "i4"),
+    [("line", "i4"), ("chain", "i4"), ("leader", "i4"), ("place", "i4"),
      ("readers", "i2"), ("shared", "i1"), ("sectors", "i1"), ("seen", "i8")],
     align=True,
 )  # fmt: skip
 """A line that a coalescer keeps for a GPC.
 
-Next in its chain, packet of the latest response and its SM, how many reads it has served (none: it is in no
-chain any more), whether a read has shared its look-up, sectors.
+Next in its chain, packet of the latest response, its place among the different lines of the slice, how many
+reads it has served (none: it is in no chain any more), whether a read has shared its look-up, sectors, and
+SMs that have read it.
 """
 
 # what `advance` returns
@@ -63,8 +64,8 @@ R_COUNT, R_STRIDE = 4, 8  # four columns each
 R_BYTES, R_DESTINATIONS, R_START, R_TILE, R_PAIRED = range(12, 17)
 GIVEN_COLUMNS = 17
 R_INDEX = 17  # four columns
-R_AT, R_ALIVE, R_NEXT, R_BEGUN = range(21, 25)
-RECORD_COLUMNS = 25
+R_AT, R_ALIVE, R_NEXT, R_BEGUN, R_BEFORE = range(21, 26)
+RECORD_COLUMNS = 26
 # destination columns
 D_SM, D_BARRIER, D_LINES, D_BYTES = range(4)
 # passage columns: ticks of a line whose tile has a number; HELD in subticks, SOURCE is a stage

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from hoppersim.blocks.addresses import slice_in_partition
 from hoppersim.blocks.l2 import install
-from hoppersim.blocks.tma import pieces_of_row
+from hoppersim.blocks.tma import after_row, pieces_of_row
 from hoppersim.engine.compiled import arrivals, copies, exits, misses, requests
 from hoppersim.engine.compiled import columns as c
 from hoppersim.engine.compiled.calendar import look_ahead, open_bucket, start_record, take_packet
@@ -106,6 +106,7 @@ def inject(t, s, values):
         for axis in range(4):
             rec[c.R_INDEX + axis] = 0
         rec[c.R_AT] = rec[c.R_ADDRESS]
+        rec[c.R_BEFORE] = 0
         rec[c.R_ALIVE] = rec[c.R_DESTINATIONS]
         rec[c.R_NEXT] = -1
         lines = _pieces_of_record(rec)
@@ -122,14 +123,15 @@ def inject(t, s, values):
 
 @inlined
 def _pieces_of_record(rec):
-    total = 0
+    total = before = 0
     for i3 in range(rec[c.R_COUNT + 3]):
         for i2 in range(rec[c.R_COUNT + 2]):
             for i1 in range(rec[c.R_COUNT + 1]):
                 base = rec[c.R_ADDRESS] + i3 * rec[c.R_STRIDE + 3] + i2 * rec[c.R_STRIDE + 2]
                 for i0 in range(rec[c.R_COUNT]):
                     row = base + i1 * rec[c.R_STRIDE + 1] + i0 * rec[c.R_STRIDE]
-                    total += pieces_of_row(row, rec[c.R_BYTES_ROW])
+                    total += pieces_of_row(row, rec[c.R_BYTES_ROW], before)
+                    before = after_row(before, rec[c.R_BYTES_ROW])
     return total
 
 

@@ -74,14 +74,14 @@ def at_slice(t, s, p, now):
     met = ALONE
     if t.lrc_enabled and s.records[packet.record, c.R_KIND] == LOAD:
         queue = piece * t.gpcs + t.gpc_of[packet.sm]
-        entry, met = find_entry(t, s, p, queue, piece, now)
+        entry, met, latest = find_entry(t, s, p, queue, piece, now)
         if met == MERGES:
             join(t, s, p, entry, piece)
             return
         if met == SHARES:
             share_entry(t, s, p, entry)
         else:
-            open_entry(t, s, p, queue)
+            open_entry(t, s, p, queue, latest)
     s.count[c.N_LRC_OUT, piece] += packet.sectors
     look_up_line(t, s, p, piece, now, 0 if met == SHARES else packet.sectors)
 

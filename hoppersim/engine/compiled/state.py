@@ -61,6 +61,7 @@ class State(NamedTuple):
     wait_tail: Indices
     lrc_chain: Indices
     lrc_oldest: Indices
+    lrc_newest: Indices
     entries: NDArray[Any]
     miss_chain: Indices
     count: Ints  # type: ignore[assignment]  # hides a method of tuples
@@ -102,6 +103,7 @@ def make_state(
         wait_tail=_none(tables.sms),
         lrc_chain=_none(c.CHAINS),
         lrc_oldest=np.zeros(tables.slices * tables.gpcs, dtype=np.int32),
+        lrc_newest=np.zeros(tables.slices, dtype=np.int32),
         entries=np.zeros(tables.slices * tables.gpcs * tables.lrc_held, dtype=c.ENTRY),
         miss_chain=_none(c.CHAINS),
         count=np.zeros((c.COUNTERS + 1, units), dtype=np.int64),

@@ -1,0 +1,54 @@
+"""Which lines a flow's loads touch: those and no others, wherever the memory begins."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from hoppersim.machine import load_machine
+from hoppersim.program import Buffer, Launch, Role, TensorMap, TmaLoad, TmaStore, Work, make_work
+from hoppersim.program.cases import Case, build_case
+from hoppersim.program.footprint import touched_lines
+from hoppersim.program.work import Allocation
+from hoppersim.result.api import simulate
+
+ROWS = 64
+
+
+def _two_boxes(*more: TmaStore) -> Work:
+    """Load rows 0 to 7 and 32 to 39 of 64, of 256 bytes each; row bytes 0 to 127 only."""
+    loads = tuple(TmaLoad("rows", (0, row), "tile", "full") for row in (0, 32))
+    return make_work(
+        "two",
+        roles=(Role("all", (*loads, *more)),),
+        buffers=(Buffer("tile", 8 * 128),),
+        maps=(TensorMap("rows", "data", dims=(128, ROWS), box=(64, 8), element_bytes=2),),
+        launch=Launch(allocations=(Allocation("data", ROWS * 256),), grid=1),
+    )
+
+
+@pytest.mark.parametrize("address", [0, 128 * 7, 64])
+def test_lines_that_a_box_covers_are_touched_and_no_others(address: int) -> None:
+    flow = _two_boxes().flows[0]
+    touched = touched_lines(flow, ((0,),), "data", address)
+    rows = np.array([*range(8), *range(32, 40)])
+    starts = address % 128 + 256 * rows
+    expected = np.unique(np.concatenate((starts // 128, (starts + 127) // 128)))
+    assert np.flatnonzero(touched).tolist() == expected.tolist()
+
+
+def test_memory_that_is_stored_to_counts_as_touched_altogether() -> None:
+    flow = _two_boxes(TmaStore("rows", (0, 0), "tile")).flows[0]
+    assert touched_lines(flow, ((0,),), "data", 0).all()
+
+
+def test_a_warm_start_holds_what_is_read_of_memory_that_the_l2_could_not_hold() -> None:
+    machine = load_machine("tiny")
+    small, large = (
+        simulate(
+            machine, build_case(Case("multicast", grid=1, rows=8, iterations=4, pattern="sweep", footprint=f))
+        )
+        for f in (4096, 64 * machine.spec.l2.bytes)
+    )
+    assert large.counters["lts__t_sectors_srcunit_tex_op_read_lookup_miss.sum"] == 0
+    assert large.cycles == small.cycles
