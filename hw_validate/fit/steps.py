@@ -60,9 +60,11 @@ STEPS: tuple[Step, ...] = (
          Probe({"experiment": "article_steps", "stamps": "plain", "way": "unicast"})),
     ),
     LeastSquares(
-        "sm_port", "what one SM takes in, from private streams on a few SMs of one GPC",
+        "sm_port", "what one SM takes in, from private streams on a few SMs of one GPC and large multicasts",
         (Parameter(("xbar.sm_bytes_per_cycle",), 50, 200),),
-        (Probe({"experiment": "private_port", "group": 1, "count": (1, 2, 4, 6)}),),
+        (Probe({"experiment": "private_port", "group": 1, "count": (1, 2, 4, 6)}),
+         Probe({"experiment": "wide", "round": 0, "case.cluster": (10, 12, 14, 16), "case.rows": 256,
+                "case.stages": 6}, 8)),
     ),
     LeastSquares(
         "gpc_port", "what one GPC takes in, from private streams on 8 to 16 SMs of one GPC",
@@ -71,11 +73,11 @@ STEPS: tuple[Step, ...] = (
     ),
     Scan(
         "window", "lines with which reads merge, and that wait before that ends, from readers a time apart",
-        (Values("lrc.answers", (30, 45, 60, 80, 120)), Values("lrc.entries", (4, 8, 12, 16, 24))),
+        (Values("lrc.answers", (60, 100, 150, 200, 300)), Values("lrc.entries", (30, 60, 100, 150))),
         (Probe({"experiment": "readers", "place": ("gpc", "chip"), "cluster": 2,
-                "rows": 128, "lag": (0, 100, 200)}),
+                "rows": (128, 256), "lag": (100, 200)}),
          Probe({"experiment": ("dataset", "race"), "case.mode": "unicast", "case.pattern": ("one", "hot"),
-                "case.cluster": (3, 4, 6, 16), "case.stages": (3, 4, 6)}, 8)),
+                "case.cluster": (3, 4, 6, 16), "case.stages": (3, 4, 6)}, 6)),
         notes=("lrc.held is counted: the share that is looked up rises at a lag of 70 to 140 lines",),
     ),
     Scan(
