@@ -73,11 +73,10 @@ STEPS: tuple[Step, ...] = (
     ),
     Scan(
         "window", "lines with which reads merge, and that wait before that ends, from readers a time apart",
-        (Values("lrc.answers", (60, 100, 150, 200, 300)), Values("lrc.entries", (30, 60, 100, 150))),
-        (Probe({"experiment": "readers", "place": ("gpc", "chip"), "cluster": 2,
-                "rows": (128, 256), "lag": (100, 200)}),
-         Probe({"experiment": ("dataset", "race"), "case.mode": "unicast", "case.pattern": ("one", "hot"),
-                "case.cluster": (3, 4, 6, 16), "case.stages": (3, 4, 6)}, 6)),
+        (Values("lrc.answers", (60, 100, 150, 200, 300)), Values("lrc.entries", (30, 60, 100, 150, 250))),
+        (Probe({"experiment": "readers", "place": ("gpc", "chip"), "cluster": (2, 4), "lag": (100, 400)}),
+         Probe({"experiment": ("dataset", "race"), "case.mode": "unicast", "case.pattern": "hot",
+                "case.cluster": (3, 4, 6, 16), "case.stages": (3, 4, 6)}, 2)),
         notes=("lrc.held is counted: the share that is looked up rises at a lag of 70 to 140 lines",),
     ),
     Scan(
@@ -97,10 +96,12 @@ STEPS: tuple[Step, ...] = (
         (Probe({"experiment": "wide", "before": 1, "case.cluster": 16}, 14),),
     ),
     Scan(
-        "lanes", "lanes in front of a CPC and lines that wait at an SM, from clusters of 2 and 4 in one GPC",
+        "lanes", "lanes in front of a CPC and lines that wait at an SM, from clusters of 2 to 8",
         (Values("xbar.cpc_lanes", (8, 12, 16, 24, 47)), Values("xbar.ingress_lines", (1, 2, 3, 4, 6))),
         (Probe({"experiment": "fan_out_gpc", "case.mode": ("multicast", "multicast_slices"),
-                "case.rows": (128, 256), "count": (8, 12, 16)}, 8),),
+                "case.rows": (128, 256), "count": (8, 12, 16)}, 8),
+         Probe({"experiment": "scaling", "case.mode": "multicast", "case.cluster": (4, 8),
+                "case.rows": (128, 256)}, 4)),
     ),
     LeastSquares(
         "fan_out", "what a response to several SMs takes longer, from multicast with few boxes in flight",
