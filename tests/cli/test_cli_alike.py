@@ -1,4 +1,4 @@
-"""A multicast to nobody else is told, no template writes one, and only likes are compared."""
+"""Multicasts to nobody else, to half a TPC and to many SMs are told; only likes are compared."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ import pytest
 from hoppersim.cli.notes import notes_on
 from hoppersim.machine import load_machine
 from hoppersim.program import Affine, Buffer, For, Launch, Operand, Role, TensorMap, TmaLoad, make_work
+from hoppersim.program.cases import Case, build_case
 from hoppersim.program.work import Allocation
 
 TEXT = "multicast to its own SM only"
@@ -38,6 +39,24 @@ def test_a_mask_that_reaches_others_in_a_later_trip_or_cluster_is_not_told(mask:
         launch=Launch(allocations=(Allocation("data", 8 * 128),), grid=2, cluster=(2, 1, 1)),
     )
     assert any(TEXT in line for line in notes_on(load_machine("tiny"), work)) is told
+
+
+@pytest.mark.parametrize(("cluster", "told"), [(2, False), (3, True), (4, False)])
+def test_a_multicast_that_cuts_a_tpc_in_half_is_told(cluster: int, told: bool) -> None:
+    work = build_case(Case("multicast", cluster, rows=8, iterations=2))
+    assert any("one SM of a TPC" in line for line in notes_on(load_machine("tiny"), work)) is told
+
+
+@pytest.mark.parametrize(
+    ("cluster", "settings", "told"),
+    [(16, (), True), (16, ("xbar.wide_slowed=1",), False), (12, (), False), (14, (), True)],
+)
+def test_a_multicast_to_many_sms_says_in_which_state_of_the_gpu(
+    cluster: int, settings: tuple[str, ...], told: bool
+) -> None:
+    work = build_case(Case("multicast", cluster, rows=16, iterations=2))
+    notes = notes_on(load_machine("h200_sxm", settings), work)
+    assert any("a GPU that has just started" in line for line in notes) is told
 
 
 @pytest.mark.parametrize("rows", [1, 2])
