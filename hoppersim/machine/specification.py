@@ -100,7 +100,8 @@ class Lrc(_Section, frozen=True):
 
     enabled: Annotated[int, _unit("flag", "1: merge reads of one line by several SMs", ge=0, le=1)]
     entries: Annotated[
-        int, _unit("line", "of a slice that wait for their look-up, with which others merge", ge=1)
+        int,
+        _unit("line", "different ones that a slice sees in front of its look-up, where others merge", ge=1),
     ]
     answers: Annotated[int, _unit("line", "of a slice that are looked up and wait for their way out", ge=0)]
     held: Annotated[int, _unit("line", "that a slice keeps for each GPC, whose look-up others share", ge=1)]
@@ -126,7 +127,7 @@ class Xbar(_Section, frozen=True):
         int,
         _unit(
             "flag",
-            "1: multicasts to one SM each have filled the chip, which slows those to 13 and more",
+            "1: responses went to one SM of each TPC, which slows multicasts to 13 SMs and more",
             ge=0,
             le=1,
         ),

@@ -20,6 +20,8 @@ from hoppersim.result.schema import Measured, Result
 
 LONGER = (64, 128, 256)
 """Trips with which the dataset ran most loops: a shorter run of such a loop is compared in proportion."""
+LEAST_ROUNDS = 8
+"""Rounds of its ring below which a shorter run is mostly the filling and emptying of it, and not compared."""
 LEAST_POINTS = 10
 """Points below which a group of the error summary says too little."""
 DATASET = "h200"
@@ -60,8 +62,9 @@ def find_measured(result: Result, case: Case | None = None) -> Measured | None:
     point = _points().get(result.work_hash)
     if point is not None:
         return _measured(result, point, 1.0, 0)
-    for trips in LONGER if case is not None else ():
-        assert case is not None
+    if case is None or case.iterations < LEAST_ROUNDS * case.stages:
+        return None
+    for trips in LONGER:
         longer = _points().get(work_hash(build_case(replace(case, iterations=trips))))
         if trips > case.iterations and longer is not None:
             return _measured(result, longer, case.iterations / trips, trips)
