@@ -101,7 +101,7 @@ class Lrc(_Section, frozen=True):
     enabled: Annotated[int, _unit("flag", "1: merge reads of one line by several SMs", ge=0, le=1)]
     entries: Annotated[
         int,
-        _unit("line", "different ones that a slice sees in front of its look-up, where others merge", ge=1),
+        _unit("line", "different ones that a slice sees in front of its look-up; reads of them merge", ge=1),
     ]
     answers: Annotated[int, _unit("line", "of a slice that are looked up and wait for their way out", ge=0)]
     held: Annotated[int, _unit("line", "that a slice keeps for each GPC, whose look-up others share", ge=1)]

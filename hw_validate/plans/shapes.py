@@ -14,7 +14,7 @@ or miss, and doubles the DRAM bytes; to 64 it changes nothing, to 128 only what 
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 from hoppersim.program.operations import Affine, TmaLoad
@@ -23,14 +23,8 @@ from hw_validate.bundle import Point
 from hw_validate.plans.parts import box_ring, marked
 
 BOX_BYTES = 4096
-SHIFTS = {
-    32: (16, 112),
-    48: (0, 16, 32, 96, 112),
-    64: (16, 32, 48, 80, 96, 112),
-    96: (0, 16, 48, 112),
-    128: (0, 16, 32, 64, 80, 112),
-    256: (0, 16, 64),
-}
+SHIFTS = {32: (16, 112), 64: (32, 96), 128: (0, 16, 32, 64), 256: (0, 16, 64)}
+CUTS = {48: (0, 16, 32, 96, 112), 64: (16, 48, 80, 112), 96: (0, 16, 48, 112), 128: (80, 112)}
 """Bytes of a row, and how far off the line grid rows begin."""
 TILES = 64
 Depth = tuple[int, int, int]
@@ -66,8 +60,8 @@ class Shape:
 
 
 def points() -> list[Point]:
-    """List the points."""
-    return marked([*_widths(), *_shifts(), *_promotions()])
+    """List the points; those that showed where rows are cut are not set aside."""
+    return [*marked([*_widths(), *_shifts(SHIFTS), *_promotions()]), *_shifts(CUTS)]
 
 
 def _point(shape: Shape, experiment: str) -> Point:
@@ -87,8 +81,8 @@ def _widths() -> Iterator[Point]:
                     yield _point(Shape(width, pitch, 0, 0, *depth, ctas), "width")
 
 
-def _shifts() -> Iterator[Point]:
-    for width, shifts in SHIFTS.items():
+def _shifts(rows: Mapping[int, tuple[int, ...]]) -> Iterator[Point]:
+    for width, shifts in rows.items():
         for shift in shifts:
             for ctas, depth in ((1, DEEP[1]), (132, DEEP[132]), (1, SINGLE)):
                 yield _point(Shape(width, 512, shift, 0, *depth, ctas), "shift")

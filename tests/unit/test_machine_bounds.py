@@ -32,7 +32,7 @@ def distinct(sms, source="l2"):
 def test_one_sm_alone_is_bound_by_its_ingress(h200):
     result = bound(h200, distinct([5]))
     assert result.link == "sm5.in"
-    assert rate(result) == pytest.approx(105, rel=0.03)
+    assert rate(result) == pytest.approx(106.5, rel=0.03)  # 104 to 108 measured
 
 
 def test_distinct_tiles_on_a_gpc_are_bound_by_its_port(h200):
