@@ -21,7 +21,8 @@ from numba.extending import register_jitable
 
 LINES_PER_PAGE_BITS = 5
 LINES_PER_BLOCK_BITS = 3
-BLOCKS_PER_TURN, TURNS_PER_STRETCH = 8, 4
+BLOCKS_PER_TURN_BITS, TURNS_PER_STRETCH_BITS = 3, 2
+IN_TURN, IN_STRETCH = 7, 3
 TURN, STRETCH, OTHER, STEP = 35, 32, 29, 11
 PLACE_BITS = 8
 _MIX_1 = 0x2C1B3C6D
@@ -52,12 +53,13 @@ def home_partition(line: int, partitions: int) -> int:
 def slice_in_partition(line: int, slices: int) -> int:
     """Slice of a partition that holds the line, as home or as a local copy."""
     block, half = line >> LINES_PER_BLOCK_BITS, line >> 1 & 1
-    turn, place = block // BLOCKS_PER_TURN, block % BLOCKS_PER_TURN
-    stretch = turn // TURNS_PER_STRETCH
+    turn, place = block >> BLOCKS_PER_TURN_BITS, block & IN_TURN
+    stretch = turn >> TURNS_PER_STRETCH_BITS
+    before = stretch // slices
     if half:
         place = OTHER + place * STEP
-    place += turn % TURNS_PER_STRETCH * TURN + stretch % slices * STRETCH
-    place += mix(2 * (stretch // slices)) >> PLACE_BITS
+    place += (turn & IN_STRETCH) * TURN + (stretch - before * slices) * STRETCH
+    place += mix(2 * before) >> PLACE_BITS
     return place % slices
 
 

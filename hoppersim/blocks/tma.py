@@ -17,6 +17,10 @@ from numba.extending import register_jitable
 
 from hoppersim.units import LINE_BYTES, SECTOR_BYTES, SECTORS_PER_LINE
 
+LINE_BITS, SECTOR_BITS = 7, 5
+IN_LINE, IN_SECTOR = LINE_BYTES - 1, SECTOR_BYTES - 1
+"""Bits of an address that say where it lies in its line and in its sector."""
+
 
 @register_jitable
 def piece_end(address: int, row_bytes: int, at: int, before: int) -> int:
@@ -31,19 +35,19 @@ def piece_end(address: int, row_bytes: int, at: int, before: int) -> int:
     before
         Bytes of the box in front of the row, as far as they are less than a line.
     """
-    chunk_end = at + LINE_BYTES - (at - address + before) % LINE_BYTES
-    line_end = at + LINE_BYTES - at % LINE_BYTES
+    chunk_end = at + LINE_BYTES - (at - address + before & IN_LINE)
+    line_end = at + LINE_BYTES - (at & IN_LINE)
     end = min(chunk_end, line_end, address + row_bytes)
-    if at % SECTOR_BYTES:
-        return min(end, at + SECTOR_BYTES - at % SECTOR_BYTES)
-    grid = end - end % SECTOR_BYTES
+    if at & IN_SECTOR:
+        return min(end, at + SECTOR_BYTES - (at & IN_SECTOR))
+    grid = end - (end & IN_SECTOR)
     return grid if grid > at else end
 
 
 @register_jitable
 def after_row(before: int, row_bytes: int) -> int:
     """Bytes of the box in front of the next row, as far as they are less than a line."""
-    return (before + row_bytes) % LINE_BYTES
+    return before + row_bytes & IN_LINE
 
 
 @register_jitable
@@ -60,7 +64,7 @@ def pieces_of_row(address: int, row_bytes: int, before: int) -> int:
 @register_jitable
 def sectors_between(start: int, end: int) -> int:
     """Count the sectors that the bytes from `start` up to `end` touch."""
-    return (end - 1) // SECTOR_BYTES - start // SECTOR_BYTES + 1
+    return (end - 1 >> SECTOR_BITS) - (start >> SECTOR_BITS) + 1
 
 
 @register_jitable

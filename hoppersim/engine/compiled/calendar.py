@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from hoppersim.blocks.addresses import LINES_PER_PAGE_BITS, mix
-from hoppersim.blocks.tma import after_row, piece_end, sectors_between
+from hoppersim.blocks.tma import LINE_BITS, after_row, piece_end, sectors_between
 from hoppersim.engine.compiled import columns as c
 from hoppersim.engine.compiled.inlined import inlined
 from hoppersim.engine.compiled.prefetch import prefetch
 from hoppersim.engine.tables import SUBTICK_BITS
-from hoppersim.units import LINE_BYTES
 
 SUBTICK_CEILING = (1 << SUBTICK_BITS) - 1
 
@@ -123,7 +122,7 @@ def walk(s, r, p):
     row_bytes = rec[c.R_BYTES_ROW]
     at = rec[c.R_AT]
     end = piece_end(address, row_bytes, at, rec[c.R_BEFORE])
-    s.packets[p].line = at // LINE_BYTES
+    s.packets[p].line = at >> LINE_BITS
     s.packets[p].sectors = sectors_between(at, end)
     s.packets[p].data = end - at
     s.packets[p].record = r

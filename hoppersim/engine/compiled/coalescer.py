@@ -29,11 +29,12 @@ def find_entry(t, s, p, queue, piece, now):
 
 
 @inlined
-def open_entry(t, s, p, queue, latest):
+def open_entry(t, s, p, queue, piece, latest):
     """Keep a line instead of the oldest; the packet is the one whose response others may join."""
-    place = place_of(t, s, queue // t.gpcs, latest)
-    entry = queue * t.lrc_held + s.lrc_oldest[queue]
-    s.lrc_oldest[queue] = (s.lrc_oldest[queue] + 1) % t.lrc_held
+    place = place_of(t, s, piece, latest)
+    oldest = s.lrc_oldest[queue]
+    entry = queue * t.lrc_held + oldest
+    s.lrc_oldest[queue] = oldest + 1 if oldest + 1 < t.lrc_held else 0
     if s.entries[entry].readers:
         unlink_entry(s, entry)
     kept, slot = s.entries[entry], chain_slot(s.packets[p].line)
@@ -109,7 +110,7 @@ def meet(t, s, entry, sm, piece, now):
         if leader.turn < 0 or leader.time > now:
             return MERGES
         before = leader.turn - s.slice_out[piece]
-        if still_merges(before, lines_since(t, s, entry), t.lrc_entries, t.lrc_answers):
+        if still_merges(before, lines_since(s, piece, entry), t.lrc_entries, t.lrc_answers):
             return MERGES
     return ALONE if kept.shared or (again and kept.readers > 1) else SHARES
 
@@ -117,13 +118,13 @@ def meet(t, s, entry, sm, piece, now):
 @inlined
 def place_of(t, s, piece, latest):
     """Give a line's place among the different ones of its slice: that of its latest entry if still seen."""
-    if latest >= 0 and lines_since(t, s, latest) < t.lrc_entries:
+    if latest >= 0 and lines_since(s, piece, latest) < t.lrc_entries:
         return s.entries[latest].place
     s.lrc_newest[piece] += 1
     return s.lrc_newest[piece]
 
 
 @inlined
-def lines_since(t, s, entry):
+def lines_since(s, piece, entry):
     """Count the different lines that a slice was asked for since an entry's."""
-    return s.lrc_newest[entry // t.lrc_held // t.gpcs] - s.entries[entry].place
+    return s.lrc_newest[piece] - s.entries[entry].place

@@ -81,7 +81,7 @@ def at_slice(t, s, p, now):
         if met == SHARES:
             share_entry(t, s, p, entry)
         else:
-            open_entry(t, s, p, queue, latest)
+            open_entry(t, s, p, queue, piece, latest)
     s.count[c.N_LRC_OUT, piece] += packet.sectors
     look_up_line(t, s, p, piece, now, 0 if met == SHARES else packet.sectors)
 
