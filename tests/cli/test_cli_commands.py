@@ -88,6 +88,12 @@ def test_a_gemm_computes_as_long_as_its_tile_takes_the_tensor_cores(cli) -> None
     assert named["compute"] == 2 * 256 * 128 * 64 // 4096
 
 
+def test_the_help_of_new_says_what_each_size_is_without_being_set(cli) -> None:
+    text = cli("new", "--help").out
+    for name, (value, _) in VARIABLES.items():
+        assert (name if name == "compute" else f"{name}={value}") in text
+
+
 def test_boxes_that_go_out_of_bounds_are_told_once(cli) -> None:
     assert cli("new", "flow.toml").code == 0
     assert "out of bounds" not in cli("check", "flow.toml").out
