@@ -81,3 +81,18 @@ def test_a_response_can_be_joined_only_while_more_lines_wait_than_are_looked_up(
     _, joined = shared(fabric, late, *slow_port, "lrc.answers=0")
     _, apart = shared(fabric, late, *slow_port, "lrc.answers=1000")
     assert joined < apart
+
+
+@both_fabrics
+def test_room_is_for_different_lines(fabric: str) -> None:
+    slow_port = (
+        "xbar.gpc_bytes_per_cycle=2", "xbar.port_lines=1", "lrc.entries=16", "lrc.held=512", "lrc.answers=0",
+    )  # fmt: skip
+
+    def passed(*first_lines: int) -> float:
+        others = [read(NEAR[2], 20 + number, line) for number, line in enumerate(first_lines)]
+        return shared(fabric, [read(NEAR[0]), *others, read(NEAR[1], 100)], *slow_port)[1]
+
+    same, different = passed(*[16] * 8), passed(*range(16, 144, 16))
+    assert same < 9.5  # most lines of the late read join; the eight others are sent each
+    assert different == 10

@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from msgspec.structs import replace
 
+from hoppersim.engine.simulate import simulate_raw
 from hoppersim.machine import load_machine
+from hoppersim.machine.machine import Machine
 from hoppersim.program import Buffer, Launch, Role, TensorMap, TmaLoad, TmaStore, Work, make_work
 from hoppersim.program.cases import Case, build_case
 from hoppersim.program.footprint import touched_lines
@@ -52,3 +55,12 @@ def test_a_warm_start_holds_what_is_read_of_memory_that_the_l2_could_not_hold() 
     )
     assert large.counters["lts__t_sectors_srcunit_tex_op_read_lookup_miss.sum"] == 0
     assert large.cycles == small.cycles
+
+
+def test_first_trips_start_from_what_the_whole_loop_reads(tiny: Machine) -> None:
+    footprint = 8 * tiny.spec.l2.bytes
+    case = Case("unicast_distinct", rows=64, stages=2, pattern="sweep", footprint=footprint, iterations=512)
+    whole, first = build_case(case), build_case(replace(case, iterations=8))
+    alone, within = (simulate_raw(tiny, first, warm_by=work) for work in (None, whole))
+    assert alone.counters["l2.misses"].sum() == 0
+    assert within.counters["l2.misses"].sum() > 0
