@@ -2,21 +2,24 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator
 
 import numpy as np
 
 from hoppersim.machine import Machine
+from hoppersim.program.operands import mask_ranks
 from hoppersim.program.operations import Affine, Operand, TmaLoad
 from hoppersim.program.outside import outside_bytes
 from hoppersim.program.tiles import loop_steps, operand_values
+from hoppersim.program.traffic import flow_clusters, place_flow
 from hoppersim.program.walk import Visit, role_runs_on, walk_performed
 from hoppersim.program.work import Flow, Work
 
 WIDE = 12
 """Receivers of a multicast above which it feels what its GPC did before."""
-EVEN_RANKS = 0x5555
-"""Bits of a mask whose rank is the first of the two in its TPC."""
+MOST_CLUSTERS = 132
+"""Clusters whose masks are looked at: a wave of any chip."""
 
 
 def notes_on(machine: Machine, work: Work) -> list[str]:
@@ -24,7 +27,7 @@ def notes_on(machine: Machine, work: Work) -> list[str]:
 
     Boxes out of bounds, multicasts to nobody else or to one SM of a TPC, and multicasts to many SMs.
     """
-    return [*_outside(machine, work), *_lonely(work), *_halves(work), *_wide(machine, work)]
+    return [*_outside(machine, work), *_lonely(work), *_halves(machine, work), *_wide(machine, work)]
 
 
 def _outside(machine: Machine, work: Work) -> list[str]:
@@ -66,19 +69,18 @@ def _lonely(work: Work) -> list[str]:
     return [text]
 
 
-def _halves(work: Work) -> list[str]:
+def _halves(machine: Machine, work: Work) -> list[str]:
     """Name multicasts that reach one SM of a TPC and not the other, but for those to their own SM."""
     halves = [
         f"`{load.map}` by role `{visit.role.name}`"
         for flow, visit, load, mask in _multicasts(work)
-        if not _is_own(flow, visit, mask) and any(_halved(value) for value in _masks(flow, visit, mask))
+        if not _is_own(flow, visit, mask) and _cuts_a_tpc(machine, flow, visit, mask)
     ]
     if not halves:
         return []
     text = (
-        f"multicast to one SM of a TPC and not the other (ranks 0 and 1 share one): {', '.join(halves)}. "
-        "On silicon that leaves the GPC slower for later multicasts to more than 12 SMs, for good "
-        "(docs/hardware.md)."
+        f"multicast to one SM of a TPC and not the other: {', '.join(halves)}. On silicon that leaves the "
+        "GPC slower for later multicasts to more than 12 SMs, for good (docs/hardware.md)."
     )
     return [text]
 
@@ -87,9 +89,9 @@ def _wide(machine: Machine, work: Work) -> list[str]:
     """Say which state of the GPU a multicast to many SMs is simulated in."""
     widest = max(
         (
-            value.bit_count()
-            for flow, visit, _, mask in _multicasts(work)
-            for value in _masks(flow, visit, mask)
+            mask.bit_count()
+            for flow, visit, _, operand in _multicasts(work)
+            for _, mask in _masks(machine, flow, visit, operand)
         ),
         default=0,
     )
@@ -103,19 +105,27 @@ def _wide(machine: Machine, work: Work) -> list[str]:
     return [text]
 
 
-def _halved(mask: int) -> bool:
-    """Whether a mask names one of the two SMs of a TPC."""
-    return bool((mask ^ mask >> 1) & EVEN_RANKS)
+def _cuts_a_tpc(machine: Machine, flow: Flow, visit: Visit, operand: Operand) -> bool:
+    """Whether a multicast reaches an SM of a TPC of two without the other."""
+    tpc_of = machine.tpc_of.tolist()
+    size = Counter(tpc_of)
+    for sms, mask in _masks(machine, flow, visit, operand):
+        reached = Counter(tpc_of[sm] for sm in {sms[rank] for rank in mask_ranks(mask) if rank < len(sms)})
+        if any(count < size[tpc] for tpc, count in reached.items()):
+            return True
+    return False
 
 
-def _masks(flow: Flow, visit: Visit, mask: Operand) -> set[int]:
-    """Give the values that a mask takes in the CTAs of the first cluster."""
-    (trips,) = loop_steps((mask,), visit.loops).columns
-    return {
-        int(value)
-        for rank in _ranks(flow, visit)
-        for value in np.unique(operand_values(mask, trips, 0, rank))
-    }
+def _masks(
+    machine: Machine, flow: Flow, visit: Visit, operand: Operand
+) -> Iterator[tuple[tuple[int, ...], int]]:
+    """Give the values that a mask takes in the first clusters, each with the SMs of its cluster by rank."""
+    (trips,) = loop_steps((operand,), visit.loops).columns
+    clusters = flow_clusters(flow, place_flow(machine, flow))
+    for number, sms in enumerate(clusters[:MOST_CLUSTERS]):
+        for rank in _ranks(flow, visit):
+            values = np.unique(operand_values(operand, trips, number, rank))
+            yield from ((sms, int(value)) for value in values)
 
 
 def _ranks(flow: Flow, visit: Visit) -> list[int]:

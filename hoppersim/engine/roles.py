@@ -151,8 +151,10 @@ class RoleRun:
             constant = fixed % wrap if wrap else fixed
             return lambda: constant
         if len(terms) == 1:
-            (name, step), modulus = terms[0], wrap or (1 << 62)
-            return lambda: (fixed + step * loops[name]) % modulus
+            ((name, step),) = terms
+            if wrap:
+                return lambda: (fixed + step * loops[name]) % wrap
+            return lambda: fixed + step * loops[name]
         return lambda: self._sum(fixed, terms, wrap)
 
     def ranks(self, operand: Operand | None) -> Callable[[], tuple[int, ...]]:

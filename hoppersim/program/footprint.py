@@ -66,6 +66,8 @@ def _boxes(
             continue
         for reader in load_readers(flow, visit, clusters, {allocation: base}):
             for number, shape in enumerate(reader.tiles.shapes):
+                if shape.run_bytes == 0 or not len(shape.offsets):  # wholly out of bounds
+                    continue
                 found[shape].append(np.unique(reader.tiles.address[reader.tiles.shape == number]))
     for shape, addresses in found.items():
         yield shape, np.unique(np.concatenate(addresses))

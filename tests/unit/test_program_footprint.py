@@ -9,7 +9,7 @@ from msgspec.structs import replace
 from hoppersim.engine.simulate import simulate_raw
 from hoppersim.machine import load_machine
 from hoppersim.machine.machine import Machine
-from hoppersim.program import Buffer, Launch, Role, TensorMap, TmaLoad, TmaStore, Work, make_work
+from hoppersim.program import Affine, Buffer, For, Launch, Role, TensorMap, TmaLoad, TmaStore, Work, make_work
 from hoppersim.program.cases import Case, build_case
 from hoppersim.program.footprint import touched_lines
 from hoppersim.program.work import Allocation
@@ -64,3 +64,19 @@ def test_first_trips_start_from_what_the_whole_loop_reads(tiny: Machine) -> None
     alone, within = (simulate_raw(tiny, first, warm_by=work) for work in (None, whole))
     assert alone.counters["l2.misses"].sum() == 0
     assert within.counters["l2.misses"].sum() > 0
+
+
+def test_boxes_wholly_out_of_bounds_touch_nothing() -> None:
+    work = make_work(
+        "outside",
+        roles=(
+            Role(
+                "all", (For(4, (TmaLoad("rows", (0, Affine(loops={"i": 2000})), "tile", "full"),), name="i"),)
+            ),
+        ),
+        buffers=(Buffer("tile", 8 * 128),),
+        maps=(TensorMap("rows", "data", dims=(64, 3072), box=(64, 8), element_bytes=2),),
+        launch=Launch(allocations=(Allocation("data", 3072 * 128),), grid=1),
+    )
+    touched = touched_lines(work.flows[0], ((0,),), "data", 0)
+    assert np.flatnonzero(touched).tolist() == [*range(8), *range(2000, 2008)]
