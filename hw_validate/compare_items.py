@@ -109,7 +109,7 @@ def gpu_state(tags: Mapping[str, Any]) -> tuple[str, ...]:
     """Tell the state of the GPU that measured a point of the dataset, as settings of the machine.
 
     The last round of the plan `wide` ran behind multicasts to one SM each. So did most other plans, but their
-    multicasts, which alone feel it, were measured anew (plan `anew`).
+    multicasts, which alone feel it, were measured anew (plan `anew`), except small clusters on one tile.
     """
     return ("xbar.wide_slowed=1",) if tags.get("before") == 1 else ()
 

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from typing import NamedTuple
 
 import numpy as np
 
+from hoppersim.engine.tables import NARROW_RECEIVERS
 from hoppersim.machine import Machine
 from hoppersim.program.operands import mask_ranks
 from hoppersim.program.operations import Affine, Operand, TmaLoad
@@ -16,10 +18,16 @@ from hoppersim.program.traffic import flow_clusters, place_flow
 from hoppersim.program.walk import Visit, role_runs_on, walk_performed
 from hoppersim.program.work import Flow, Work
 
-WIDE = 12
-"""Receivers of a multicast above which it feels what its GPC did before."""
 MOST_CLUSTERS = 132
 """Clusters whose masks are looked at: a wave of any chip."""
+
+
+class _Multicast(NamedTuple):
+    """A load with a mask: its name, whether it names its own SM alone, and what SMs it reaches."""
+
+    name: str
+    is_own: bool
+    reached: frozenset[tuple[int, ...]]
 
 
 def notes_on(machine: Machine, work: Work) -> list[str]:
@@ -27,7 +35,8 @@ def notes_on(machine: Machine, work: Work) -> list[str]:
 
     Boxes out of bounds, multicasts to nobody else or to one SM of a TPC, and multicasts to many SMs.
     """
-    return [*_outside(machine, work), *_lonely(work), *_halves(machine, work), *_wide(machine, work)]
+    found = _multicasts(machine, work)
+    return [*_outside(machine, work), *_lonely(found), *_halves(machine, found), *_wide(machine, found)]
 
 
 def _outside(machine: Machine, work: Work) -> list[str]:
@@ -44,58 +53,70 @@ def _outside(machine: Machine, work: Work) -> list[str]:
     return [text]
 
 
-def _multicasts(work: Work) -> Iterator[tuple[Flow, Visit, TmaLoad, Operand]]:
-    """List the loads with a mask, of all flows."""
+def _multicasts(machine: Machine, work: Work) -> list[_Multicast]:
+    """Look at the loads with a mask, of all flows."""
+    found = []
     for flow in work.flows:
-        for visit in walk_performed(flow.program):
-            load = visit.operation
-            if isinstance(load, TmaLoad) and load.mask is not None:
-                yield flow, visit, load, load.mask
+        masked = [
+            (visit, load.map, load.mask)
+            for visit in walk_performed(flow.program)
+            if isinstance(load := visit.operation, TmaLoad) and load.mask is not None
+        ]
+        clusters = flow_clusters(flow, place_flow(machine, flow))[:MOST_CLUSTERS] if masked else ()
+        for visit, name, mask in masked:
+            reached = frozenset(_reached(flow, visit, mask, clusters))
+            label = f"`{name}` by role `{visit.role.name}`"
+            found.append(_Multicast(label, _is_own(flow, visit, mask), reached))
+    return found
 
 
-def _lonely(work: Work) -> list[str]:
+def _reached(
+    flow: Flow, visit: Visit, operand: Operand, clusters: Sequence[tuple[int, ...]]
+) -> Iterator[tuple[int, ...]]:
+    """Give the SMs that each value of a mask names, in every cluster."""
+    (trips,) = loop_steps((operand,), visit.loops).columns
+    for number, sms in enumerate(clusters):
+        for rank in _ranks(flow, visit):
+            for mask in np.unique(operand_values(operand, trips, number, rank)):
+                yield tuple(sms[peer] for peer in mask_ranks(int(mask)) if peer < len(sms))
+
+
+def _lonely(multicasts: list[_Multicast]) -> list[str]:
     """Name multicasts that reach no SM but their own."""
-    lonely = [
-        f"`{load.map}` by role `{visit.role.name}`"
-        for flow, visit, load, mask in _multicasts(work)
-        if _is_own(flow, visit, mask)
-    ]
-    if not lonely:
-        return []
+    names = ", ".join(each.name for each in multicasts if each.is_own)
     text = (
-        f"multicast to its own SM only: {', '.join(lonely)}. A load without `mask` does the same, lets the "
+        f"multicast to its own SM only: {names}. A load without `mask` does the same, lets the "
         "L2 merge reads by several SMs, and slows no later multicast to more than 12 SMs (docs/hardware.md)."
     )
-    return [text]
+    return [text] if names else []
 
 
-def _halves(machine: Machine, work: Work) -> list[str]:
+def _halves(machine: Machine, multicasts: list[_Multicast]) -> list[str]:
     """Name multicasts that reach one SM of a TPC and not the other, but for those to their own SM."""
-    halves = [
-        f"`{load.map}` by role `{visit.role.name}`"
-        for flow, visit, load, mask in _multicasts(work)
-        if not _is_own(flow, visit, mask) and _cuts_a_tpc(machine, flow, visit, mask)
-    ]
-    if not halves:
-        return []
+    tpc_of = machine.tpc_of.tolist()
+    size = Counter(tpc_of)
+    names = ", ".join(
+        each.name
+        for each in multicasts
+        if not each.is_own and any(_cuts_a_tpc(tpc_of, size, sms) for sms in each.reached)
+    )
     text = (
-        f"multicast to one SM of a TPC and not the other: {', '.join(halves)}. On silicon that leaves the "
+        f"multicast to one SM of a TPC and not the other: {names}. On silicon that leaves the "
         "GPC slower for later multicasts to more than 12 SMs, for good (docs/hardware.md)."
     )
-    return [text]
+    return [text] if names else []
 
 
-def _wide(machine: Machine, work: Work) -> list[str]:
+def _cuts_a_tpc(tpc_of: list[int], size: Counter[int], sms: tuple[int, ...]) -> bool:
+    """Whether SMs are one of a TPC of several without the others."""
+    reached = Counter(tpc_of[sm] for sm in set(sms))
+    return any(count < size[tpc] for tpc, count in reached.items())
+
+
+def _wide(machine: Machine, multicasts: list[_Multicast]) -> list[str]:
     """Say which state of the GPU a multicast to many SMs is simulated in."""
-    widest = max(
-        (
-            mask.bit_count()
-            for flow, visit, _, operand in _multicasts(work)
-            for _, mask in _masks(machine, flow, visit, operand)
-        ),
-        default=0,
-    )
-    if widest <= WIDE or machine.spec.xbar.wide_slowed:
+    widest = max((len(sms) for each in multicasts for sms in each.reached), default=0)
+    if widest <= NARROW_RECEIVERS or machine.spec.xbar.wide_slowed:
         return []
     text = (
         f"multicast to {widest} SMs, as on a GPU that has just started. One in use, where merged reads or "
@@ -103,29 +124,6 @@ def _wide(machine: Machine, work: Work) -> list[str]:
         "(docs/hardware.md)."
     )
     return [text]
-
-
-def _cuts_a_tpc(machine: Machine, flow: Flow, visit: Visit, operand: Operand) -> bool:
-    """Whether a multicast reaches an SM of a TPC of two without the other."""
-    tpc_of = machine.tpc_of.tolist()
-    size = Counter(tpc_of)
-    for sms, mask in _masks(machine, flow, visit, operand):
-        reached = Counter(tpc_of[sm] for sm in {sms[rank] for rank in mask_ranks(mask) if rank < len(sms)})
-        if any(count < size[tpc] for tpc, count in reached.items()):
-            return True
-    return False
-
-
-def _masks(
-    machine: Machine, flow: Flow, visit: Visit, operand: Operand
-) -> Iterator[tuple[tuple[int, ...], int]]:
-    """Give the values that a mask takes in the first clusters, each with the SMs of its cluster by rank."""
-    (trips,) = loop_steps((operand,), visit.loops).columns
-    clusters = flow_clusters(flow, place_flow(machine, flow))
-    for number, sms in enumerate(clusters[:MOST_CLUSTERS]):
-        for rank in _ranks(flow, visit):
-            values = np.unique(operand_values(operand, trips, number, rank))
-            yield from ((sms, int(value)) for value in values)
 
 
 def _ranks(flow: Flow, visit: Visit) -> list[int]:
