@@ -27,7 +27,7 @@ from hw_validate.compare_curves import Pace, pace_of
 from hw_validate.counters import METRICS
 
 CACHE_VARIABLE = "HOPPERSIM_CACHE"
-LAYOUT = 4
+LAYOUT = 5
 """Raised when `Simulated` or its meaning changes, so that what was kept in another form is not read."""
 OnPoint = Callable[[str], None]
 
@@ -46,6 +46,8 @@ class Simulated(msgspec.Struct, frozen=True):
         Interval and latency of its boxes, where the work stamps them.
     delivered, counters
         Bytes delivered [B], totals by name.
+    ctas
+        CTAs that ran.
     error
         Why there is no time; "" if there is one.
     """
@@ -59,6 +61,7 @@ class Simulated(msgspec.Struct, frozen=True):
     delivered: int = 0
     counters: dict[str, int] = {}
     error: str = ""
+    ctas: int = 0
 
 
 class Task(NamedTuple):
@@ -131,7 +134,7 @@ def simulate_one(machine: Machine, work: Work) -> Simulated:
     mean = statistics.fmean(figures.cycles for figures in result.per_sm) if result.per_sm else None
     return Simulated(
         result.cycles, mean, bound, result.limiter.name, round(result.limiter.share, 4),
-        pace_of(stamps), result.delivered_bytes, counters,
+        pace_of(stamps), result.delivered_bytes, counters, ctas=result.ctas,
     )  # fmt: skip
 
 

@@ -43,6 +43,8 @@ class Item:
         Interval and latency of its boxes, where the work stamps them.
     state
         Settings of the machine that tell the state of the GPU when the point was measured.
+    counted_ctas
+        CTAs that ran where `counters` were read; 0 where that is not known.
     """
 
     id: str
@@ -58,6 +60,7 @@ class Item:
     counted: tuple[dict[str, float], ...] = ()
     pace: Pace | None = None
     state: tuple[str, ...] = ()
+    counted_ctas: int = 0
 
     @property
     def stable(self) -> bool:
@@ -98,6 +101,8 @@ class Pair:
         Interval and latency of its boxes, measured and simulated, where both are known.
     warm
         Whether untimed launches go before, so that the L2 may hold what is read.
+    ctas
+        CTAs that ran where `counters` were read, and in the simulation; 0 where that is not known.
     """
 
     id: str
@@ -120,6 +125,7 @@ class Pair:
     seeds: tuple[Seeded, ...] = ()
     paces: tuple[Pace | None, Pace | None] = (None, None)
     warm: bool = False
+    ctas: tuple[int, int] = (0, 0)
 
     @property
     def error(self) -> float:

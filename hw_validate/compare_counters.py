@@ -43,19 +43,26 @@ def traffic(pair: Pair) -> list[Traffic]:
     from a warm one: Nsight Compute saves all memory between the warm launches and the first of its passes,
     which counts DRAM bytes; the misses are counted in a later pass, which finds the L2 as the pass before
     left it. The error is relative to what was fetched, or to a tenth of what is delivered where that is
-    more, since an L2-resident run should fetch nothing.
+    more, since an L2-resident run should fetch nothing. Counts are those of as many CTAs as ran where they
+    were read: parts place different numbers on the SMs of a GPC.
     """
     found = []
     for name in COUNTED:
         if not _has(pair, name) or name in _left_out(pair):
             continue
-        measured, simulated = pair.counters[name], pair.simulated_counters[name]
+        measured, simulated = pair.counters[name], pair.simulated_counters[name] * _as_many(pair)
         if name in FETCHED:
             least = max(measured, FETCHED_FLOOR * pair.delivered / FETCHED[name], 1.0)
             found.append(Traffic(name, (simulated - measured) / least))
         elif measured or simulated:
             found.append(Traffic(name, relative(simulated, measured)))
     return found
+
+
+def _as_many(pair: Pair) -> float:
+    """Give the CTAs that ran where the point was counted, for each that was simulated."""
+    measured, simulated = pair.ctas
+    return measured / simulated if measured and simulated else 1.0
 
 
 def _left_out(pair: Pair) -> set[str]:

@@ -8,6 +8,7 @@ from dataclasses import replace
 from typing import Any
 
 from hoppersim.dataset import Dataset, Point
+from hoppersim.dataset.schema import Counters
 from hoppersim.errors import InputError
 from hw_validate.compare import Item
 from hw_validate.compare_curves import pace_of
@@ -92,17 +93,24 @@ def items_of(dataset: Dataset, points: Sequence[Point]) -> list[Item]:
     InputError
         If a point's work cannot be built again.
     """
-    works, counted = works_of(points), defaultdict(list)
+    works = works_of(points)
+    counted: dict[str, list[Counters]] = defaultdict(list)
     for row in dataset.counters:
-        counted[row.hash].append(row.counters)
-    return [
-        Item(
-            p.id, p.label, p.hash, works[p.hash], p.cycles or 0.0, tuple(p.repeats), p.spread or 0.0,
-            p.tags, p.set_aside, dataset.counters_of(p) or next(iter(counted[p.hash]), {}),
-            tuple(counted[p.hash]), state=gpu_state(p.tags),
-        )
-        for p in points
-    ]  # fmt: skip
+        counted[row.hash].append(row)
+    ctas = {(point.run, point.hash): point.ctas or 0 for point in dataset.points}
+    found = []
+    for p in points:
+        rows = sorted(counted[p.hash], key=lambda row: row.run != p.run)  # of the point's own run first
+        first = rows[0] if rows else None
+        found.append(
+            Item(
+                p.id, p.label, p.hash, works[p.hash], p.cycles or 0.0, tuple(p.repeats), p.spread or 0.0,
+                p.tags, p.set_aside, first.counters if first else {},
+                tuple(row.counters for row in counted[p.hash]), state=gpu_state(p.tags),
+                counted_ctas=ctas.get((first.run, p.hash), 0) if first else 0,
+            )
+        )  # fmt: skip
+    return found
 
 
 def gpu_state(tags: Mapping[str, Any]) -> tuple[str, ...]:

@@ -100,7 +100,7 @@ def _pair(item: Item, found: Simulated, costs: dict[str, float]) -> Pair | str:
         item.repeats, item.set_aside, item.counters, found.counters, found.delivered,
         floor=issue_cycles(item.work, costs), share=found.share, in_flight=_in_flight(item.work),
         counted=item.counted, paces=(item.pace, found.pace),
-        warm=any(flow.launch.warm for flow in item.work.flows),
+        warm=any(flow.launch.warm for flow in item.work.flows), ctas=(item.counted_ctas, found.ctas),
     )  # fmt: skip
 
 

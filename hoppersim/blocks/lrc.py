@@ -1,14 +1,15 @@
 """The L2 request coalescer in front of a slice.
 
 Models: reads of one line by SMs of one GPC meet in front of the slice. For each GPC the slice keeps the
-latest `held` lines that were asked for; a read meets the latest of them with the same sectors that has room
-for it. If the response of that line still waits for its look-up, or its data are on their way, the read
-merges with it: one response passes the port of the GPC once, and is handed to the readers behind it. Else
-it shares the look-up, once, but is sent by itself, and so is a second read by an SM that read the line
-alone. Of the responses that wait at a slice, the first `answers` are looked up; with one behind them a read
-merges as long as the slice was asked for fewer than `entries` other lines since, by whatever GPC: a line
-that is asked for again takes no further place. `max_merged` reads share a look-up; the next one begins anew.
-A TMA multicast is merged by program: one request, one response, a copy for each receiver; it joins nothing.
+latest `held` lines that were asked for, each until some cycles, `linger`, after its response has left; a
+read meets the latest of them with the same sectors that has room for it. As long as the data of that line
+are not read, the read merges with it: one response passes the port of the GPC once, and is handed to the
+readers behind it. Else it shares the look-up, once, but is sent by itself, and so is a second read by an SM
+that read the line alone. Data are read at the slice's own rate, but only while fewer than `answers` responses
+wait for a port; and the coalescer sees no more than `entries` different lines that wait for that, of all
+GPCs: a line that is asked for again takes no further place. `max_merged` reads share a look-up; the next one
+begins anew. A TMA multicast is merged by program: one
+request, one response, a copy for each receiver; it joins nothing.
 
 Leaves out: what a line that is held costs. Counters: lrc.requests, lrc.sectors_out, lrc.sectors_merged.
 """
@@ -22,16 +23,18 @@ ALONE, SHARES, MERGES = range(3)
 
 
 @register_jitable
-def still_merges(before: int, since: int, entries: int, answers: int) -> bool:
-    """Say whether a read may share the response of an earlier one that waits at the slice with its data.
+def still_merges(waits: bool, before: int, since: int, entries: int, answers: int) -> bool:
+    """Say whether a read may share the response of an earlier one that has not left the slice.
 
     Parameters
     ----------
+    waits
+        Whether the slice's own rate has not come to its data yet.
     before
-        Responses that wait at the slice before it.
+        Responses that are to leave the slice before it.
     since
         Different lines that the slice was asked for since.
     entries, answers
-        Different lines that the coalescer sees before their look-up, and responses that wait after it.
+        Different lines that the coalescer sees before their data are read, and responses that wait after it.
     """
-    return before >= answers and since < entries
+    return (waits or before >= answers) and since < entries

@@ -38,7 +38,7 @@ from hoppersim.engine.reference_memory import Memory
 from hoppersim.engine.reference_parts import Box, Line, collect, make_box
 from hoppersim.engine.tables import SUBTICKS, first_event, first_news, launch_ticks, make_tables
 from hoppersim.machine import Machine
-from hoppersim.units import LINE_BYTES, SECTOR_BYTES, SECTORS_PER_LINE
+from hoppersim.units import LINE_BYTES, SECTOR_BYTES, SECTORS_PER_LINE, TICKS_PER_CYCLE
 
 
 class ReferenceFabric(Memory):
@@ -73,6 +73,7 @@ class ReferenceFabric(Memory):
         self._ready: dict[int, int] = {}
         self._turns = [0] * self.tables.slices
         self._gone = [0] * self.tables.slices
+        self._read_at = [0] * self.tables.slices
         self._coalescer = Coalescer(self.tables, self._gone)
         self._held = [0] * self.tables.slices
         self._misses: dict[tuple[int, int], list[tuple[str, Line]]] = {}
@@ -292,7 +293,10 @@ class ReferenceFabric(Memory):
         )
 
     def _respond(self, line: Line, ready: int, waited: int) -> None:
-        """The response queues at the exit of its slice, which serves one after the other."""
+        """The slice reads the data at its own rate; the response queues at the exit, which ports hold up."""
+        start = max(ready * SUBTICKS, self._read_at[line.piece])
+        self._read_at[line.piece] = start + int(self.tables.slice_service[line.sectors])
+        ready = -(-start // SUBTICKS)
         line.spend(waited, ready)
         line.turn, line.ready = self._turns[line.piece], ready
         self._turns[line.piece] += 1
@@ -326,7 +330,7 @@ class ReferenceFabric(Memory):
         ready, line = waiting.popleft()
         self._gone[piece] += 1
         if line.entry is not None and line.entry.leader is line:
-            line.entry.leader = None
+            line.entry.leader, line.entry.left = None, now // TICKS_PER_CYCLE
         self._send_out(line, now, ready)
         if waiting:
             self._open_exit(piece, waiting[0][0])

@@ -8,10 +8,11 @@ from collections.abc import Iterable, Sequence
 from hoppersim.blocks.lrc import ALONE, MERGES, SHARES, still_merges
 from hoppersim.engine.reference_parts import Line
 from hoppersim.engine.tables import Tables
+from hoppersim.units import TICKS_PER_CYCLE
 
 
 class Entry:
-    """A line that a coalescer keeps for a GPC, and its response as long as that has not left."""
+    """A line that a coalescer keeps for a GPC, its response until that left, and the cycle of that."""
 
     def __init__(self, leader: Line, place: int) -> None:
         self.leader: Line | None = leader
@@ -20,6 +21,7 @@ class Entry:
         self.readers = 1
         self.seen = {leader.sm}
         self.shared = False
+        self.left = 0
 
     def take(self, line: Line, met: int) -> None:
         """Let a read join the response, or share the look-up."""
@@ -110,11 +112,14 @@ class Coalescer:
         t, leader = self._tables, entry.leader
         if entry.readers >= t.lrc_max_merged:
             return ALONE
+        if leader is None and now // TICKS_PER_CYCLE > entry.left + t.lrc_linger:
+            return ALONE
         again = line.sm in entry.seen
         if leader is not None and not again:
             before = leader.turn - self._gone[leader.piece]
-            if leader.turn < 0 or leader.ready > now:
+            since = self._since(entry, line.piece)
+            if leader.turn < 0:
                 return MERGES
-            if still_merges(before, self._since(entry, line.piece), t.lrc_entries, t.lrc_answers):
+            if still_merges(leader.ready > now, before, since, t.lrc_entries, t.lrc_answers):
                 return MERGES
         return ALONE if entry.shared or (again and entry.readers > 1) else SHARES

@@ -90,6 +90,7 @@ class Tables(NamedTuple):
     lrc_answers: int
     lrc_held: int
     lrc_max_merged: int
+    lrc_linger: int
     granular: int
     port_lines: int
     branch_behind_port: int
@@ -229,6 +230,7 @@ def make_tables(machine: Machine, granular: bool = False, kinds: frozenset[int] 
         store_launch=to_ticks(spec.tma.store_launch_latency),
         lrc_enabled=spec.lrc.enabled, lrc_entries=spec.lrc.entries, lrc_answers=spec.lrc.answers,
         lrc_held=spec.lrc.held, lrc_max_merged=spec.lrc.max_merged,
+        lrc_linger=spec.lrc.linger,
         granular=int(granular), port_lines=spec.xbar.port_lines,
         branch_behind_port=spec.xbar.branch_behind_port,
         cpc_lanes=spec.xbar.cpc_lanes, ingress_lines=spec.xbar.ingress_lines,

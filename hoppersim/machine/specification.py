@@ -101,10 +101,11 @@ class Lrc(_Section, frozen=True):
     enabled: Annotated[int, _unit("flag", "1: merge reads of one line by several SMs", ge=0, le=1)]
     entries: Annotated[
         int,
-        _unit("line", "different ones that a slice sees in front of its look-up; reads of them merge", ge=1),
+        _unit("line", "different ones whose data a slice has not read; reads of them merge", ge=1),
     ]
-    answers: Annotated[int, _unit("line", "of a slice that are looked up and wait for their way out", ge=0)]
+    answers: Annotated[int, _unit("line", "whose data a slice has read and that wait for a port", ge=0)]
     held: Annotated[int, _unit("line", "that a slice keeps for each GPC, whose look-up others share", ge=1)]
+    linger: Annotated[int, _unit("cycle", "for which its look-up is shared after its response left", ge=0)]
     fan_out_latency: Annotated[float, _unit("cycle", "what a response to several SMs takes longer", ge=0)]
     max_merged: Annotated[
         int, _unit("request", "requests that one entry can serve, the first included", ge=1)

@@ -16,6 +16,8 @@ MEMORY_LINES = 1024
 NEAR, FAR = load_machine("tiny").floorplan.gpcs[0].sms, load_machine("tiny").floorplan.gpcs[1].sms
 LATE = 3000
 """Cycles after which all responses to earlier reads have left."""
+LONG = "lrc.linger=100000"
+"""Lines linger for as long as any of these reads is late."""
 
 
 def read(sm: int, cycle: int = 0, first_line: int = 0) -> Transfer:
@@ -55,22 +57,28 @@ def test_reads_of_two_gpcs_share_nothing(fabric: str) -> None:
 
 
 @both_fabrics
-def test_a_read_after_the_response_left_shares_the_look_up_only(fabric: str) -> None:
+def test_a_read_soon_after_the_response_left_shares_the_look_up_only(fabric: str) -> None:
     late = [read(NEAR[0]), read(NEAR[1], LATE)]
-    assert shared(fabric, late, "lrc.held=64") == (1, 2)
+    assert shared(fabric, late, "lrc.held=64", LONG) == (1, 2)
+
+
+@both_fabrics
+def test_a_read_later_than_a_line_lingers_shares_nothing(fabric: str) -> None:
+    late = [read(NEAR[0]), read(NEAR[1], LATE)]
+    assert shared(fabric, late, "lrc.held=64", "lrc.linger=200") == (2, 2)
 
 
 @both_fabrics
 def test_a_look_up_serves_one_late_read(fabric: str) -> None:
     late = [read(sm, number * LATE) for number, sm in enumerate(NEAR[:4])]
-    assert shared(fabric, late, "lrc.held=64") == (2, 4)
+    assert shared(fabric, late, "lrc.held=64", LONG) == (2, 4)
 
 
 @both_fabrics
 def test_a_line_is_forgotten_when_so_many_others_came_in_between(fabric: str) -> None:
     others = [read(NEAR[2], LATE, first_line=16 * number) for number in range(1, 33)]
     late = [read(NEAR[0]), *others, read(NEAR[1], 4 * LATE)]
-    kept, forgotten = (shared(fabric, late, f"lrc.held={held}")[0] for held in (512, 4))
+    kept, forgotten = (shared(fabric, late, f"lrc.held={held}", LONG)[0] for held in (512, 4))
     assert (kept, forgotten) == (33, 34)
 
 

@@ -34,6 +34,7 @@ machines = st.fixed_dictionaries(
         "lrc.entries": st.sampled_from([1, 4, 64]),
         "lrc.answers": st.sampled_from([0, 3, 64]),
         "lrc.held": st.sampled_from([1, 3, 64]),
+        "lrc.linger": st.sampled_from([0, 60, 5000]),
         "lrc.max_merged": st.sampled_from([1, 2, 16]),
         "lrc.fan_out_latency": st.sampled_from([0.0, 40.0]),
         "xbar.gpc_bytes_per_cycle": st.sampled_from([40.0, 333.3, 648.0]),

@@ -93,6 +93,13 @@ def test_traffic_leaves_out_what_may_merge() -> None:
     assert counting.traffic(counted("multicast", nothing, {counting.DSMEM_BYTES: 0})) == []
 
 
+def test_counts_are_those_of_as_many_ctas_as_were_counted() -> None:
+    one = counted("multicast", {counting.L2_SECTORS: 160.0}, {counting.L2_SECTORS: 180})
+    assert counting.traffic(one)[0].error == pytest.approx(0.125)
+    assert counting.traffic(replace(one, ctas=(16, 18)))[0].error == 0
+    assert counting.traffic(replace(one, ctas=(0, 18)))[0].error == pytest.approx(0.125)
+
+
 def test_what_the_l2_lacked_is_its_misses_where_a_launch_starts_warm() -> None:
     fetched = {counting.L2_MISSES: 0.0, counting.DRAM_BYTES: 4000.0}
     cold = counted("multicast", fetched, {counting.L2_MISSES: 0, counting.DRAM_BYTES: 0})

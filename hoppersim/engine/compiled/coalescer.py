@@ -6,6 +6,7 @@ from hoppersim.blocks.lrc import ALONE, MERGES, SHARES, still_merges
 from hoppersim.engine.compiled import columns as c
 from hoppersim.engine.compiled.calendar import chain_slot
 from hoppersim.engine.compiled.inlined import inlined
+from hoppersim.units import TICKS_PER_CYCLE
 
 
 @inlined
@@ -93,8 +94,11 @@ def unlink_entry(s, entry):
 
 
 @inlined
-def close_to_mergers(s, p):
-    """The response leaves: reads may still share its look-up, but not join it."""
+def close_to_mergers(s, p, now):
+    """The response leaves: reads may still share its look-up for a while, but not join it."""
+    entry = s.packets[p].entry
+    if entry >= 0 and s.entries[entry].leader == p:
+        s.entries[entry].left = now // TICKS_PER_CYCLE
     s.packets[p].entry = -1
 
 
@@ -106,11 +110,14 @@ def meet(t, s, entry, sm, piece, now):
         return ALONE
     again = kept.seen & t.bit_of[sm]
     leader = s.packets[kept.leader]
-    if not again and leader.entry == entry:
-        if leader.turn < 0 or leader.time > now:
+    waits = leader.entry == entry
+    if not waits and now // TICKS_PER_CYCLE > kept.left + t.lrc_linger:
+        return ALONE
+    if waits and not again:
+        if leader.turn < 0:
             return MERGES
-        before = leader.turn - s.slice_out[piece]
-        if still_merges(before, lines_since(s, piece, entry), t.lrc_entries, t.lrc_answers):
+        before, since = leader.turn - s.slice_out[piece], lines_since(s, piece, entry)
+        if still_merges(leader.time > now, before, since, t.lrc_entries, t.lrc_answers):
             return MERGES
     return ALONE if kept.shared or (again and kept.readers > 1) else SHARES
 

@@ -44,15 +44,16 @@ assert PACKET.itemsize == 64
 
 ENTRY = np.dtype(
     [("line", "i4"), ("chain", "i4"), ("leader", "i4"), ("place", "i4"),
-     ("readers", "i2"), ("shared", "i1"), ("sectors", "i1"), ("seen", "i8")],
+     ("readers", "i2"), ("shared", "i1"), ("sectors", "i1"), ("left", "u4"), ("seen", "i8")],
     align=True,
 )  # fmt: skip
 """A line that a coalescer keeps for a GPC.
 
 Next in its chain, packet of the latest response, its place among the different lines of the slice, how many
-reads it has served (none: it is in no chain any more), whether a read has shared its look-up, sectors, and
-SMs that have read it.
+reads it has served (none: it is in no chain any more), whether a read has shared its look-up, sectors, SM
+cycle at which the latest response left, and SMs that have read it: half a line of the processor's cache.
 """
+assert ENTRY.itemsize == 32
 
 # what `advance` returns
 DONE, NEED_PACKETS, LOG_FULL = range(3)

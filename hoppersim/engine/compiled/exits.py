@@ -123,9 +123,12 @@ def send_out(t, s, p, piece, now):
 
 @inlined
 def respond(t, s, p, ready):
-    """The response queues at the exit of its slice, which serves one after the other."""
+    """The slice reads the data at its own rate; the response queues at the exit, which ports hold up."""
     packet = s.packets[p]
     piece = packet.piece
+    start = max(ready << SUBTICK_BITS, s.read_at[piece])
+    s.read_at[piece] = start + t.slice_service[packet.sectors]
+    ready = whole_tick(start)
     packet.time = ready
     packet.next = -1
     packet.turn = s.slice_in[piece]
@@ -150,7 +153,7 @@ def at_exit(t, s, clerk, now):
     following = s.packets[p].next
     s.slice_head[piece] = following
     s.slice_out[piece] += 1
-    close_to_mergers(s, p)
+    close_to_mergers(s, p, now)
     send_out(t, s, p, piece, now)
     if following < 0:
         s.slice_tail[piece] = -1
@@ -158,4 +161,5 @@ def at_exit(t, s, clerk, now):
     else:
         free = whole_tick(s.free_at[t.slice_server + piece])
         schedule(s, clerk, max(free, s.packets[following].time), t.slice_server + piece, c.OUT)
+        prefetch(s.entries, s.packets[following].entry)
         prefetch(s.packets, s.packets[following].next)
