@@ -38,6 +38,7 @@ PLANS = (
     "queues",
     "wide",
     "halves",
+    "rivals",
 )
 CASES = "cases"
 """What the plan of a point is called that is a case of its own."""
