@@ -73,7 +73,7 @@ STEPS: tuple[Step, ...] = (
     ),
     Scan(
         "window", "lines with which reads merge, and that wait before that ends, from readers a time apart",
-        (Values("lrc.answers", (60, 100, 150, 200, 300)), Values("lrc.entries", (60, 100, 150, 180, 250))),
+        (Values("lrc.answers", (60, 100, 130, 150, 200)), Values("lrc.entries", (60, 100, 150, 250, 400))),
         (Probe({"experiment": "readers", "place": ("gpc", "chip"), "cluster": (2, 4), "lag": (100, 400)}),
          Probe({"experiment": ("dataset", "race"), "case.mode": "unicast", "case.pattern": "hot",
                 "case.cluster": (3, 4, 6, 16), "case.stages": (3, 4, 6)}, 2)),
