@@ -92,7 +92,7 @@ def test_a_response_can_be_joined_only_while_more_lines_wait_than_are_looked_up(
 
 
 @both_fabrics
-def test_reads_merge_until_the_slice_has_read_the_data_and_not_while_these_wait_for_a_port(fabric: str) -> None:
+def test_reads_merge_until_the_slice_has_read_the_data_not_while_these_wait_for_a_port(fabric: str) -> None:
     late = [read(NEAR[0]), read(NEAR[1], 400)]
     room = ("lrc.answers=1000", "lrc.entries=64", "lrc.held=64", "xbar.port_lines=1")
     _, slow_slices = shared(fabric, late, *room, "l2.slice_bytes_per_l2_cycle=0.25")
