@@ -40,7 +40,7 @@ def points() -> list[Point]:
     source = random.Random(SEED)
     cases: list[Case] = []
     for count, draw in ((RACES, anything), (CLOSE, _close)):
-        _draw(source, cases, len(cases) + count, draw)
+        draw_races(source, cases, len(cases) + count, draw)
     aside = set(source.sample(range(len(cases)), round(2 * len(cases) / 3)))
     found = []
     for number, case in enumerate(cases):
@@ -52,7 +52,7 @@ def points() -> list[Point]:
     return found
 
 
-def _draw(
+def draw_races(
     source: random.Random, cases: list[Case], count: int, draw: Callable[[random.Random], Case]
 ) -> None:
     """Draw cases that can be launched until there are so many, no two against the same unicast."""

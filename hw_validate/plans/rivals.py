@@ -13,7 +13,7 @@ from msgspec.structs import replace
 
 from hoppersim.program.cases import Case
 from hw_validate.bundle import Point
-from hw_validate.plans.races import anything, can_run
+from hw_validate.plans.races import anything, draw_races
 from hw_validate.plans.structure import point
 
 SEED = 20270307
@@ -26,11 +26,7 @@ def points() -> list[Point]:
     """List the multicasts of all races, then the unicasts; `race` in their tags numbers the race."""
     source = random.Random(SEED)
     cases: list[Case] = []
-    while len(cases) < RACES:
-        case = anything(source, ITERATIONS)
-        rivals = {replace(known, mode="unicast") for known in cases}
-        if can_run(case) and replace(case, mode="unicast") not in rivals:
-            cases.append(case)
+    draw_races(source, cases, RACES, lambda drawn: anything(drawn, ITERATIONS))
     order = sorted(range(RACES), key=lambda number: -cases[number].cluster)
     multicasts = [_point(cases[number], number) for number in order]
     unicasts = [_point(replace(cases[number], mode="unicast"), number) for number in order]
