@@ -119,16 +119,24 @@ def record(
             "--plan", metavar="PLAN.json", help="Plan of the bundle: keep registers and instruction counts."
         ),
     ] = None,
+    onto: Annotated[
+        str | None,
+        typer.Option("--onto", metavar="NAME", help="Dataset, by name or folder, to put these runs behind."),
+    ] = None,
 ) -> None:
     """Write measured rows as a dataset: small tables and a manifest, whole or not at all.
 
     Examples:
 
       python -m hw_validate record measured.jsonl --counters counters.jsonl --out my_dataset
+
+      python -m hw_validate record more.jsonl --onto my_dataset --out my_dataset
     """
     from hw_validate.record import record as write_dataset
 
-    manifest = write_dataset(rows, out, counters=counters or (), litmus=litmus, flows=flows, plan=plan)
+    manifest = write_dataset(
+        rows, out, counters=counters or (), litmus=litmus, flows=flows, plan=plan, onto=onto
+    )
     for run_of in manifest.runs:
         typer.echo(f"{run_of.run}: {run_of.statuses}")
     typer.echo(f"{out} written; check it with: python -m hoppersim data verify {out}")

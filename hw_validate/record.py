@@ -6,9 +6,7 @@ that measured them, only what the manifest names is kept; a path in a text is re
 
 from __future__ import annotations
 
-import hashlib
 import json
-import shutil
 import statistics
 from collections import Counter
 from collections.abc import Iterable, Sequence
@@ -19,14 +17,14 @@ from typing import Any
 import msgspec
 from msgspec.structs import replace
 
-from hoppersim.dataset import Counters, Litmus, Manifest, Point, Run, tables
-from hoppersim.dataset.schema import File
+from hoppersim.dataset import Counters, Litmus, Manifest, Point, Run
 from hoppersim.dataset.verify import private_text
 from hoppersim.errors import InputError
 from hoppersim.program.case_spec import Case
 from hw_validate.compare import read_rows
 from hw_validate.counters import METRICS
 from hw_validate.litmus import outcomes, read_flows
+from hw_validate.record_files import Contents, joined, read_contents, set_aside_alike, write_dataset
 from hw_validate.works import CASES, planned_works, works_of
 
 FLOORPLAN_FIELDS = ("groups", "loose", "tpcs", "together", "never_in_clusters_of", "resident",
@@ -48,7 +46,7 @@ class Session:
 
 def record(
     rows: Sequence[Path], out: Path, *, counters: Sequence[Path] = (), litmus: Path | None = None,
-    flows: Path | None = None, plan: Path | None = None,
+    flows: Path | None = None, plan: Path | None = None, onto: str | None = None,
 ) -> Manifest:  # fmt: skip
     """Write a dataset from the runner's rows.
 
@@ -64,41 +62,31 @@ def record(
         Rows of litmus flows, and the folder of the flows.
     plan
         Plan of a bundle, whose registers and instruction counts are kept.
+    onto
+        Dataset, by name or folder, behind whose runs these are put.
 
     Raises
     ------
     InputError
         If rows do not fit together, a work cannot be built again, or a text holds a path.
     """
+    base = None if onto is None else read_contents(onto)
     sessions = [_session(path) for path in rows]
-    _name(sessions)
+    _name(sessions, [] if base is None else [run.run for run in base.runs])
     for session in sessions:
         session.points = [_point(session.name, row) for row in session.rows]
-    points = _set_aside([point for session in sessions for point in session.points])
+    points = set_aside_alike([point for session in sessions for point in session.points])
     works_of(points)
-    counted = [row for path in counters for row in _counters(path, sessions)]
-    observed = _litmus(litmus, flows, sessions) if litmus is not None and flows is not None else []
-    files = {
-        tables.POINTS: (len(points), tables.points_text(points).encode()),
-        tables.PER_SM: (len(points), tables.pack(_details(sessions))),
-        tables.COUNTERS: (len(counted), tables.counters_text(counted).encode()),
-        tables.LITMUS: (len(observed), tables.litmus_text(observed).encode()),
-        tables.FLOORPLANS: (len(sessions), tables.pack({item.name: item.floorplan for item in sessions})),
-    }
-    if plan is not None:
-        compiled = _kernels(plan, points)
-        files[tables.KERNELS] = (len(compiled), tables.pack(compiled))
-    manifest = Manifest(
-        name=out.name,
-        runs=[_run(session) for session in sessions],
-        set_aside=dict(sorted(Counter(point.set_aside for point in points).items())),
-        files={
-            name: File(rows=count, sha256=hashlib.sha256(data).hexdigest())
-            for name, (count, data) in files.items()
-        },
+    contents = Contents(
+        [_run(session) for session in sessions],
+        points,
+        [row for path in counters for row in _counters(path, sessions)],
+        _litmus(litmus, flows, sessions) if litmus is not None and flows is not None else [],
+        _details(sessions),
+        {item.name: item.floorplan for item in sessions},
+        _kernels(plan, points) if plan is not None else {},
     )
-    _write(out, {name: data for name, (_, data) in files.items()}, manifest)
-    return manifest
+    return write_dataset(out, contents if base is None else joined(base, contents))
 
 
 def _session(path: Path) -> Session:
@@ -113,13 +101,16 @@ def _session(path: Path) -> Session:
     return Session(devices[0], kept, list(points.values()))
 
 
-def _name(sessions: Iterable[Session]) -> None:
-    """Name runs by day and part; several of one day and part are numbered."""
-    seen: Counter[str] = Counter()
+def _name(sessions: Iterable[Session], taken: Sequence[str]) -> None:
+    """Name runs by day and part; several of one day and part are numbered, on from names that are taken."""
+    used = set(taken)
     for session in sessions:
         stem = f"{session.device['when'][:10]}-{session.device['uuid'].removeprefix('GPU-')[:8]}"
-        seen[stem] += 1
-        session.name = stem if seen[stem] == 1 else f"{stem}-{seen[stem]}"
+        number, session.name = 1, stem
+        while session.name in used:
+            number += 1
+            session.name = f"{stem}-{number}"
+        used.add(session.name)
 
 
 def _point(run: str, row: dict[str, Any]) -> Point:
@@ -178,12 +169,6 @@ def _figures(row: dict[str, Any]) -> dict[str, Any]:
         "cta_cycles": round(statistics.fmean(flow["cta"]["cycles"]), 1),
         "verified": flow.get("check", {}).get("verified"),
     }
-
-
-def _set_aside(points: list[Point]) -> list[Point]:
-    """Set a work aside in every run if one sets it aside."""
-    reasons = {point.hash: point.set_aside for point in points if point.set_aside}
-    return [replace(point, set_aside=reasons.get(point.hash, "")) for point in points]
 
 
 def _details(sessions: Iterable[Session]) -> dict[str, dict[str, Any]]:
@@ -270,21 +255,3 @@ def _kernels(plan: Path, points: Sequence[Point]) -> dict[str, Any]:
         for module in sorted(modules, key=lambda module: str(module["hash"]))
         if module["hash"] in used
     }
-
-
-def _write(out: Path, files: dict[str, bytes], manifest: Manifest) -> None:
-    """Fill a folder beside the old one and put it in its place."""
-    fresh, old = out.with_name(f".{out.name}.new"), out.with_name(f".{out.name}.old")
-    shutil.rmtree(fresh, ignore_errors=True)
-    fresh.mkdir(parents=True)
-    for name, data in files.items():
-        (fresh / name).write_bytes(data)
-    text = msgspec.json.format(msgspec.json.encode(manifest), indent=1)
-    (fresh / tables.MANIFEST).write_bytes(text + b"\n")
-    if (out / tables.ERRORS).is_file():
-        shutil.copyfile(out / tables.ERRORS, fresh / tables.ERRORS)
-    if out.exists():
-        shutil.rmtree(old, ignore_errors=True)
-        out.rename(old)
-    fresh.rename(out)
-    shutil.rmtree(old, ignore_errors=True)

@@ -39,6 +39,7 @@ PLANS = (
     "wide",
     "halves",
     "rivals",
+    "places",
 )
 CASES = "cases"
 """What the plan of a point is called that is a case of its own."""

@@ -8,8 +8,8 @@ readers behind it. Else it shares the look-up, once, but is sent by itself, and 
 that read the line alone. Data are read at the slice's own rate, but only while fewer than `answers` responses
 wait for a port; and the coalescer sees no more than `entries` different lines that wait for that, of all
 GPCs: a line that is asked for again takes no further place. `max_merged` reads share a look-up; the next one
-begins anew. A TMA multicast is merged by program: one
-request, one response, a copy for each receiver; it joins nothing.
+begins anew. A TMA multicast is merged by program: one request, one response, a copy for each receiver; it
+joins nothing.
 
 Leaves out: what a line that is held costs. Counters: lrc.requests, lrc.sectors_out, lrc.sectors_merged.
 """
@@ -23,12 +23,12 @@ ALONE, SHARES, MERGES = range(3)
 
 
 @register_jitable
-def still_merges(waits: bool, before: int, since: int, entries: int, answers: int) -> bool:
+def still_merges(unread: bool, before: int, since: int, entries: int, answers: int) -> bool:
     """Say whether a read may share the response of an earlier one that has not left the slice.
 
     Parameters
     ----------
-    waits
+    unread
         Whether the slice's own rate has not come to its data yet.
     before
         Responses that are to leave the slice before it.
@@ -37,4 +37,4 @@ def still_merges(waits: bool, before: int, since: int, entries: int, answers: in
     entries, answers
         Different lines that the coalescer sees before their data are read, and responses that wait after it.
     """
-    return (waits or before >= answers) and since < entries
+    return (unread or before >= answers) and since < entries

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from math import prod
 from typing import Any
 
 from hoppersim.engine.interface import LOAD, MULTICAST, Destination, Transfer
@@ -334,10 +333,12 @@ def _trip_cost(run: RoleRun, loop: op.For) -> int:
 def _reads_place(run: RoleRun, load: op.TmaLoad, nested: bool) -> bool:
     """Say whether the compiled loop reads the CTA's place in its cluster again for the address of a load."""
     launch = run.flow.flow.launch
+    if launch.sms != SmSet():  # the place was looked up before, and is in a register
+        return False
     steps = [item for item in load.coordinates if isinstance(item, op.Affine)]
     if any(item.rank for item in steps):
-        return load.mask is None or prod(launch.cluster) == 1
-    return nested and launch.sms == SmSet() and any(item.cluster for item in steps)
+        return launch.skew == 0 and (load.mask is None or launch.cluster_size == 1)
+    return nested and any(item.cluster for item in steps)
 
 
 _BINDERS: dict[type, Callable[[RoleRun, Any], Step]] = {

@@ -69,6 +69,8 @@ def test_a_trip_of_a_loop_within_a_loop_takes_longer(nested: bool, times: int) -
     ("launch", "nested", "operand", "times"),
     [
         (Launch(grid=2, cluster=(2, 1, 1)), False, Affine(rank=1), 1),
+        (Launch(grid=2, cluster=(2, 1, 1), sms=SmSet(gpcs=(0,))), False, Affine(rank=1), 0),
+        (Launch(grid=2, cluster=(2, 1, 1), skew=1), False, Affine(rank=1), 0),
         (Launch(grid=2, cluster=(2, 1, 1)), False, Affine(cluster=1), 0),
         (Launch(grid=1), True, Affine(cluster=1), 1),
         (Launch(grid=1), False, Affine(cluster=1), 0),

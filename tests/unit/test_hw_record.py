@@ -135,6 +135,18 @@ def test_runs_of_one_day_and_part_are_numbered_and_share_what_is_set_aside(tmp_p
     assert manifest.set_aside == {"random": 2}
 
 
+def test_runs_put_behind_a_dataset_give_the_files_of_all_runs_at_once(tmp_path: Path) -> None:
+    open_tags = {"case": point()["tags"]["case"]}
+    first = write(tmp_path / "a.jsonl", device(), point(tags=open_tags))
+    second = write(tmp_path / "b.jsonl", device(), point())
+    record([first, second], tmp_path / "once" / "set")
+    grown = tmp_path / "grown" / "set"
+    record([first], grown)
+    record([second], grown, onto=str(grown))
+    for file in (tmp_path / "once" / "set").iterdir():
+        assert (grown / file.name).read_bytes() == file.read_bytes(), file.name
+
+
 def test_counters_of_two_runs_belong_to_the_part_that_their_file_names(tmp_path: Path) -> None:
     runs = {"a": UUID, "b": "GPU-bbbbbbbb-1111-2222-3333-444444444444"}
     rows = [write(tmp_path / f"{name}.jsonl", device(part), point(uuid=part)) for name, part in runs.items()]

@@ -1,0 +1,121 @@
+"""The files of a dataset, written whole or not at all; and those of an earlier one, to go on from."""
+
+from __future__ import annotations
+
+import hashlib
+import shutil
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import msgspec
+from msgspec.structs import replace
+
+from hoppersim.dataset import (
+    Counters,
+    Litmus,
+    Manifest,
+    Point,
+    Run,
+    floorplans,
+    kernels,
+    load_dataset,
+    per_sm,
+    tables,
+)
+from hoppersim.dataset.schema import File
+
+
+@dataclass
+class Contents:
+    """What a dataset holds.
+
+    Parameters
+    ----------
+    runs, points, counters, litmus
+        Rows of its tables.
+    per_sm, floorplans
+        Times by SM, role and stamp of every point, and what was found of each part, by run.
+    kernels
+        Registers and instruction counts by kernel.
+    """
+
+    runs: list[Run]
+    points: list[Point]
+    counters: list[Counters] = field(default_factory=list)
+    litmus: list[Litmus] = field(default_factory=list)
+    per_sm: dict[str, Any] = field(default_factory=dict)
+    floorplans: dict[str, Any] = field(default_factory=dict)
+    kernels: dict[str, Any] = field(default_factory=dict)
+
+
+def read_contents(name: str) -> Contents:
+    """Read a dataset by its name or folder."""
+    found = load_dataset(name)
+    return Contents(
+        list(found.manifest.runs), list(found.points), list(found.counters), list(found.litmus),
+        dict(per_sm(name)), dict(floorplans(name)), dict(kernels(name)),
+    )  # fmt: skip
+
+
+def joined(first: Contents, more: Contents) -> Contents:
+    """Put the runs of one dataset behind those of another; what one sets aside both do."""
+    return Contents(
+        first.runs + more.runs,
+        set_aside_alike(first.points + more.points),
+        first.counters + more.counters,
+        first.litmus + more.litmus,
+        first.per_sm | more.per_sm,
+        first.floorplans | more.floorplans,
+        dict(sorted((first.kernels | more.kernels).items())),
+    )
+
+
+def set_aside_alike(points: Sequence[Point]) -> list[Point]:
+    """Set a work aside in every run if one sets it aside."""
+    reasons = {point.hash: point.set_aside for point in points if point.set_aside}
+    return [replace(point, set_aside=reasons.get(point.hash, "")) for point in points]
+
+
+def write_dataset(out: Path, contents: Contents) -> Manifest:
+    """Write a dataset in place of what the folder holds; its error summary is kept."""
+    files = {
+        tables.POINTS: (len(contents.points), tables.points_text(contents.points).encode()),
+        tables.PER_SM: (len(contents.points), tables.pack(contents.per_sm)),
+        tables.COUNTERS: (len(contents.counters), tables.counters_text(contents.counters).encode()),
+        tables.LITMUS: (len(contents.litmus), tables.litmus_text(contents.litmus).encode()),
+        tables.FLOORPLANS: (len(contents.floorplans), tables.pack(contents.floorplans)),
+    }
+    if contents.kernels:
+        files[tables.KERNELS] = (len(contents.kernels), tables.pack(contents.kernels))
+    manifest = Manifest(
+        name=out.name,
+        runs=contents.runs,
+        set_aside=dict(sorted(Counter(point.set_aside for point in contents.points).items())),
+        files={
+            name: File(rows=count, sha256=hashlib.sha256(data).hexdigest())
+            for name, (count, data) in files.items()
+        },
+    )
+    _write(out, {name: data for name, (_, data) in files.items()}, manifest)
+    return manifest
+
+
+def _write(out: Path, files: dict[str, bytes], manifest: Manifest) -> None:
+    """Fill a folder beside the old one and put it in its place."""
+    fresh, old = out.with_name(f".{out.name}.new"), out.with_name(f".{out.name}.old")
+    shutil.rmtree(fresh, ignore_errors=True)
+    fresh.mkdir(parents=True)
+    for name, data in files.items():
+        (fresh / name).write_bytes(data)
+    text = msgspec.json.format(msgspec.json.encode(manifest), indent=1)
+    (fresh / tables.MANIFEST).write_bytes(text + b"\n")
+    if (out / tables.ERRORS).is_file():
+        shutil.copyfile(out / tables.ERRORS, fresh / tables.ERRORS)
+    if out.exists():
+        shutil.rmtree(old, ignore_errors=True)
+        out.rename(old)
+    fresh.rename(out)
+    shutil.rmtree(old, ignore_errors=True)
