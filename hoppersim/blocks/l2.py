@@ -3,13 +3,16 @@
 Models: each slice holds a fixed number of 128-byte lines, any line in any place; when it is full, a fill
 drops a line drawn by a hash of the slice's count of fills, so a working set above the capacity loses its
 hits gradually, as measured, and not all at once, as with LRU. A slice of the reader's partition keeps
-copies of lines whose home is in the other one, so read-shared data is held twice. A slice sends sectors at
-its own rate, in order; while the port of a GPC that its next response goes to is full, it sends nothing at
+copies of lines whose home is in the other one, so read-shared data is held twice. A look-up's data are
+read by one of the `banks` of the slice, each at its share of the slice's rate, and handed on in order: those
+that meet at a bank wait while others are idle (docs/hypotheses.md). A slice sends sectors at its own rate, in
+order; while the port of a GPC that its next response goes to is full, it sends nothing at
 all, which is how one GPC slows its neighbours. A request with promotion to 256 bytes has the other line of
 its pair looked up as well, hit or miss, and fetched where that is missing (plan `shapes`).
 
-Leaves out: sector validity (a miss fetches the whole line), write-back. Counters: l2.sectors, l2.hits,
-l2.misses, l2.fabric_sectors.
+Leaves out: sector validity (a miss fetches the whole line), write-back, what chooses a bank: not the address
+alone, since one line comes at the full rate again and again; the model draws one for each read.
+Counters: l2.sectors, l2.hits, l2.misses, l2.fabric_sectors.
 """
 
 from __future__ import annotations
@@ -24,6 +27,13 @@ Places = NDArray[np.int32]
 Present = NDArray[np.uint8]
 
 EMPTY = -1
+HASH_BITS, BANK_STRIDE = 31, 128
+
+
+@register_jitable
+def bank_of(piece: int, turn: int, banks: int) -> int:
+    """Bank that reads the data of a slice's response of this number."""
+    return mix(turn * BANK_STRIDE + piece) * banks >> HASH_BITS
 
 
 def empty_places(slices: int, capacity_bytes: int, line_bytes: int) -> Places:

@@ -74,6 +74,7 @@ class ReferenceFabric(Memory):
         self._turns = [0] * self.tables.slices
         self._gone = [0] * self.tables.slices
         self._read_at = [0] * self.tables.slices
+        self._bank_at = [0] * (self.tables.slices * self.tables.banks)
         self._coalescer = Coalescer(self.tables, self._gone)
         self._held = [0] * self.tables.slices
         self._misses: dict[tuple[int, int], list[tuple[str, Line]]] = {}
@@ -212,15 +213,15 @@ class ReferenceFabric(Memory):
                 self._add("lrc.sectors_merged", line.piece, line.sectors)
                 return
         self._add("lrc.sectors_out", line.piece, line.sectors)
-        self._look_up(line, now, 0 if met == SHARES else line.sectors)
+        self._look_up(line, now, shares=met == SHARES)
 
-    def _look_up(self, line: Line, now: int, counted: int) -> None:
-        t = self.tables
+    def _look_up(self, line: Line, now: int, *, shares: bool) -> None:
+        t, counted = self.tables, 0 if shares else line.sectors
         now = self._serve(t.look_up_server + line.piece, now, t.look_up_service)
         self._add("l2.sectors", line.piece, counted)
         if self._holds(line.piece, line.number):
             self._add("l2.hits", line.piece, counted)
-            self._respond(line, now + t.access, IN_L2)
+            self._respond(line, now + t.access, IN_L2, reads=not shares)
         else:
             self._add("l2.misses", line.piece, counted)
             self._fetch(line, now, "respond")
@@ -292,10 +293,16 @@ class ReferenceFabric(Memory):
             leave + t.fabric_latency, port, lambda tick: self._fill(line.number, line.piece, tick, waited)
         )
 
-    def _respond(self, line: Line, ready: int, waited: int) -> None:
-        """The slice reads the data at its own rate; the response queues at the exit, which ports hold up."""
+    def _respond(self, line: Line, ready: int, waited: int, *, reads: bool = True) -> None:
+        """A bank reads the data, in order; the response queues at the exit, which ports hold up."""
+        t = self.tables
         start = max(ready * SUBTICKS, self._read_at[line.piece])
-        self._read_at[line.piece] = start + int(self.tables.slice_service[line.sectors])
+        if reads:
+            bank = line.piece * t.banks + l2.bank_of(line.piece, self._turns[line.piece], t.banks)
+            begin = max(ready * SUBTICKS, self._bank_at[bank])
+            self._bank_at[bank] = begin + int(t.bank_service[line.sectors])
+            start = max(start, begin)
+        self._read_at[line.piece] = start + int(t.slice_service[line.sectors])
         ready = -(-start // SUBTICKS)
         line.spend(waited, ready)
         line.turn, line.ready = self._turns[line.piece], ready

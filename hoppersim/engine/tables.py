@@ -71,6 +71,7 @@ class Tables(NamedTuple):
     store_launch: int
     # services, subticks, indexed by sectors
     slice_service: Ints
+    bank_service: Ints
     fabric_service: Ints
     hbm_service: Ints
     gpc_service: Ints
@@ -97,6 +98,7 @@ class Tables(NamedTuple):
     cpc_lanes: int
     ingress_lines: int
     store_lines: int
+    banks: int
     access: int
     fan_out: int
     requests_together: int
@@ -145,6 +147,7 @@ def _services(machine: Machine) -> dict[str, Any]:
         wide_rate = min(wide_rate, spec.xbar.wide_bytes_per_cycle)
     return {
         "slice_service": _service(machine.slice_bytes_per_cycle),
+        "bank_service": _service(machine.slice_bytes_per_cycle / spec.l2.banks),
         "look_up_service": _subticks(spec.l2.look_up_interval / spec.clocks.l2_ratio),
         "write_service": _service(spec.l2.write_bytes_per_l2_cycle * spec.clocks.l2_ratio),
         "fabric_service": _service(spec.l2.fabric_bytes_per_cycle),
@@ -234,7 +237,7 @@ def make_tables(machine: Machine, granular: bool = False, kinds: frozenset[int] 
         granular=int(granular), port_lines=spec.xbar.port_lines,
         branch_behind_port=spec.xbar.branch_behind_port,
         cpc_lanes=spec.xbar.cpc_lanes, ingress_lines=spec.xbar.ingress_lines,
-        store_lines=spec.l2.store_lines,
+        store_lines=spec.l2.store_lines, banks=spec.l2.banks,
         access=to_ticks(spec.l2.access_latency),
         fan_out=round(spec.lrc.fan_out_latency * TICKS_PER_CYCLE),
         requests_together=REQUESTS_TOGETHER if kinds <= {LOAD, MULTICAST} else 1, **_services(machine),

@@ -158,6 +158,7 @@ class L2(_Section, frozen=True):
     partitions: Annotated[int, _unit("partition", "partitions of the L2", ge=1, le=2)]
     bytes: Annotated[int, _unit("B", "capacity of the whole L2", ge=4096)]
     slice_bytes_per_l2_cycle: Annotated[float, _unit("B/L2 cycle", "what one slice delivers")]
+    banks: Annotated[int, _unit("bank", "banks of a slice, each with its share of that rate", ge=1, le=64)]
     latency: Annotated[
         float, _unit("cycle", "TMA request to slice and back to the GPC port, mean, hit", gt=0)
     ]

@@ -42,6 +42,7 @@ machines = st.fixed_dictionaries(
         "xbar.port_lines": st.sampled_from([1, 3, 32]),
         "xbar.branch_behind_port": st.sampled_from([0, 1]),
         "l2.partitions": st.sampled_from([1, 2]),
+        "l2.banks": st.sampled_from([1, 3, 4]),
         "l2.bytes": st.sampled_from([16384, 1048576]),
         "l2.latency": st.sampled_from([32.0, 142.0]),
         "l2.access_latency": st.sampled_from([1.0, 30.0]),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from hoppersim.blocks.l2 import bank_of
 from hoppersim.engine.compiled import columns as c
 from hoppersim.engine.compiled.calendar import drop_packet, schedule, take_packet, whole_tick
 from hoppersim.engine.compiled.coalescer import close_to_mergers
@@ -122,11 +123,16 @@ def send_out(t, s, p, piece, now):
 
 
 @inlined
-def respond(t, s, p, ready):
-    """The slice reads the data at its own rate; the response queues at the exit, which ports hold up."""
+def respond(t, s, p, ready, reads):
+    """A bank reads the data, in order; the response queues at the exit, which ports hold up."""
     packet = s.packets[p]
     piece = packet.piece
     start = max(ready << SUBTICK_BITS, s.read_at[piece])
+    if reads:
+        bank = piece * t.banks + bank_of(piece, s.slice_in[piece], t.banks)
+        begin = max(ready << SUBTICK_BITS, s.bank_at[bank])
+        s.bank_at[bank] = begin + t.bank_service[packet.sectors]
+        start = max(start, begin)
     s.read_at[piece] = start + t.slice_service[packet.sectors]
     ready = whole_tick(start)
     packet.time = ready

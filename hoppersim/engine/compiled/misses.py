@@ -125,7 +125,7 @@ def at_fill(t, s, p, now):
             drop_packet(s, at)
         else:
             s.packets[at].from_dram = 1
-            respond(t, s, at, now)
+            respond(t, s, at, now, True)
         at = after
 
 
@@ -143,5 +143,5 @@ def at_return(t, s, p, now):
             drop_packet(s, at)
         else:
             s.packets[at].from_dram = from_dram
-            respond(t, s, at, now)
+            respond(t, s, at, now, True)
         at = after

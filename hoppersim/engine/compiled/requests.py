@@ -83,18 +83,19 @@ def at_slice(t, s, p, now):
         else:
             open_entry(t, s, p, queue, piece, latest)
     s.count[c.N_LRC_OUT, piece] += packet.sectors
-    look_up_line(t, s, p, piece, now, 0 if met == SHARES else packet.sectors)
+    look_up_line(t, s, p, piece, now, met)
 
 
 @inlined
-def look_up_line(t, s, p, piece, now, counted):
+def look_up_line(t, s, p, piece, now, met):
     """The line is looked up in the slice; what it does not hold is fetched from its home."""
     line = s.packets[p].line
+    counted = 0 if met == SHARES else s.packets[p].sectors
     now = serve(s, t.look_up_server + piece, now, t.look_up_service)
     s.count[c.N_SECTORS, piece] += counted
     if look_up(s.present, piece // t.slices_per_partition, line):
         s.count[c.N_HITS, piece] += counted
-        respond(t, s, p, now + t.access)
+        respond(t, s, p, now + t.access, met != SHARES)
     else:
         s.count[c.N_MISSES, piece] += counted
         fetch(t, s, p, piece, now)

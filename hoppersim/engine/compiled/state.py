@@ -49,6 +49,7 @@ class State(NamedTuple):
     slice_tail: Indices
     slice_in: Ints
     slice_out: Ints
+    bank_at: Ints
     read_at: Ints
     cpc_head: Indices
     touched: Indices
@@ -92,6 +93,7 @@ def make_state(
         slice_tail=_none(tables.slices),
         slice_in=np.zeros(tables.slices, dtype=np.int64),
         slice_out=np.zeros(tables.slices, dtype=np.int64),
+        bank_at=np.zeros(tables.slices * tables.banks, dtype=np.int64),
         read_at=np.zeros(tables.slices, dtype=np.int64),
         cpc_head=_none(tables.cpcs),
         touched=np.zeros(tables.cpcs, dtype=np.int32),
