@@ -40,6 +40,7 @@ PLANS = (
     "halves",
     "rivals",
     "places",
+    "loads",
 )
 CASES = "cases"
 """What the plan of a point is called that is a case of its own."""

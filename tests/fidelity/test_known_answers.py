@@ -204,7 +204,6 @@ FLOORS = [
 
 @pytest.mark.parametrize(("mode", "cluster"), FLOORS)
 def test_a_loop_of_tiny_boxes_takes_the_measured_time(run: Run, mode: Mode, cluster: int) -> None:
-    """DATASET, plan scaling: boxes of 2 KB, four stages. One GPC is simulated: the loop is all software."""
-    case = Case(mode, cluster, rows=16, iterations=128, pattern="sweep", footprint=24 * MIB)
-    measured = _measured(build_case(case))
-    assert run(build_case(replace(case, sms=ONE_GPC))).cycles == pytest.approx(measured, rel=WITHIN)
+    """DATASET, plan scaling: boxes of 2 KB, four stages, on all SMs: on some SMs loops can cost less."""
+    work = build_case(Case(mode, cluster, rows=16, iterations=128, pattern="sweep", footprint=24 * MIB))
+    assert run(work).cycles == pytest.approx(_measured(work), rel=WITHIN)
