@@ -39,6 +39,7 @@ ABLATIONS = (
     Ablation("no LRC", "reads of one line are never merged", (("lrc.enabled", "0"),)),
     Ablation("early branch", "copies of a multicast part in front of the GPC port",
              (("xbar.branch_behind_port", "0"),)),
+    Ablation("one bank", "a slice reads its data one after the other", (("l2.banks", "1"),)),
     Ablation("no skew", "CTAs start together, nothing drifts by chance",
              (("launch.start_spread", "0"), ("*jitter*", "0"))),
     Ablation("one latency", "every SM, slice, pair and page has the mean latency",
