@@ -26,6 +26,7 @@ from hoppersim.dataset import (
     tables,
 )
 from hoppersim.dataset.schema import File
+from hoppersim.errors import InputError
 
 
 @dataclass
@@ -61,7 +62,17 @@ def read_contents(name: str) -> Contents:
 
 
 def joined(first: Contents, more: Contents) -> Contents:
-    """Put the runs of one dataset behind those of another; what one sets aside both do."""
+    """Put the runs of one dataset behind those of another; what one sets aside both do.
+
+    Raises
+    ------
+    InputError
+        If rows of the second are in the first already.
+    """
+    known = {(point.id, point.when) for point in first.points if point.when}
+    if twice := [point for point in more.points if (point.id, point.when) in known]:
+        rule = f"is in the dataset already, measured {twice[0].when}"
+        raise InputError("rows", twice[0].label, rule)
     return Contents(
         first.runs + more.runs,
         set_aside_alike(first.points + more.points),
@@ -105,17 +116,32 @@ def write_dataset(out: Path, contents: Contents) -> Manifest:
 
 def _write(out: Path, files: dict[str, bytes], manifest: Manifest) -> None:
     """Fill a folder beside the old one and put it in its place."""
+    out = out.resolve()
+    if out.exists() and not (out.is_dir() and ((out / tables.MANIFEST).is_file() or not any(out.iterdir()))):
+        raise InputError("--out", str(out), "must be a dataset, an empty folder, or not there yet")
     fresh, old = out.with_name(f".{out.name}.new"), out.with_name(f".{out.name}.old")
-    shutil.rmtree(fresh, ignore_errors=True)
-    fresh.mkdir(parents=True)
-    for name, data in files.items():
-        (fresh / name).write_bytes(data)
-    text = msgspec.json.format(msgspec.json.encode(manifest), indent=1)
-    (fresh / tables.MANIFEST).write_bytes(text + b"\n")
-    if (out / tables.ERRORS).is_file():
-        shutil.copyfile(out / tables.ERRORS, fresh / tables.ERRORS)
-    if out.exists():
-        shutil.rmtree(old, ignore_errors=True)
-        out.rename(old)
-    fresh.rename(out)
+    try:
+        _fill(fresh, files, manifest)
+        if (out / tables.ERRORS).is_file():
+            shutil.copyfile(out / tables.ERRORS, fresh / tables.ERRORS)
+        if out.exists():
+            shutil.rmtree(old, ignore_errors=True)
+            out.rename(old)
+        fresh.rename(out)
+    except OSError as error:
+        shutil.rmtree(fresh, ignore_errors=True)
+        if old.exists() and not out.exists():
+            old.rename(out)
+        raise InputError(
+            "--out", str(out), f"must be a folder that can be written ({error.strerror})"
+        ) from error
     shutil.rmtree(old, ignore_errors=True)
+
+
+def _fill(folder: Path, files: dict[str, bytes], manifest: Manifest) -> None:
+    shutil.rmtree(folder, ignore_errors=True)
+    folder.mkdir(parents=True)
+    for name, data in files.items():
+        (folder / name).write_bytes(data)
+    text = msgspec.json.format(msgspec.json.encode(manifest), indent=1)
+    (folder / tables.MANIFEST).write_bytes(text + b"\n")

@@ -138,13 +138,36 @@ def test_runs_of_one_day_and_part_are_numbered_and_share_what_is_set_aside(tmp_p
 def test_runs_put_behind_a_dataset_give_the_files_of_all_runs_at_once(tmp_path: Path) -> None:
     open_tags = {"case": point()["tags"]["case"]}
     first = write(tmp_path / "a.jsonl", device(), point(tags=open_tags))
-    second = write(tmp_path / "b.jsonl", device(), point())
+    second = write(tmp_path / "b.jsonl", device(), point(when="2026-01-02T05:00:00Z"))
     record([first, second], tmp_path / "once" / "set")
     grown = tmp_path / "grown" / "set"
     record([first], grown)
     record([second], grown, onto=str(grown))
     for file in (tmp_path / "once" / "set").iterdir():
         assert (grown / file.name).read_bytes() == file.read_bytes(), file.name
+
+
+def test_rows_that_a_dataset_has_are_refused(tmp_path: Path) -> None:
+    rows = write(tmp_path / "a.jsonl", device(), point(when="2026-01-02T00:00:01"))
+    record([rows], tmp_path / "set")
+    before = {path.name: path.read_bytes() for path in (tmp_path / "set").iterdir()}
+    with pytest.raises(InputError, match="in the dataset already"):
+        record([rows], tmp_path / "set", onto=str(tmp_path / "set"))
+    assert {path.name: path.read_bytes() for path in (tmp_path / "set").iterdir()} == before
+
+
+@pytest.mark.parametrize("kind", ["file", "folder", "below a file"])
+def test_what_is_no_dataset_is_not_replaced(tmp_path: Path, kind: str) -> None:
+    rows, taken = write(tmp_path / "a.jsonl", device(), point()), tmp_path / "taken"
+    if kind == "folder":
+        taken.mkdir()
+        (taken / "thesis.txt").write_text("years of work")
+    else:
+        taken.write_text("years of work")
+    with pytest.raises(InputError, match="--out"):
+        record([rows], taken / "set" if kind == "below a file" else taken)
+    assert (taken / "thesis.txt" if kind == "folder" else taken).read_text() == "years of work"
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["a.jsonl", "taken"]
 
 
 def test_counters_of_two_runs_belong_to_the_part_that_their_file_names(tmp_path: Path) -> None:
