@@ -24,7 +24,7 @@ from hoppersim.program.case_spec import Case
 from hw_validate.compare import read_rows
 from hw_validate.counters import METRICS
 from hw_validate.litmus import outcomes, read_flows
-from hw_validate.record_files import Contents, joined, read_contents, set_aside_alike, write_dataset
+from hw_validate.record_files import Contents, joined, read_contents, write_dataset
 from hw_validate.works import CASES, planned_works, works_of
 
 FLOORPLAN_FIELDS = ("groups", "loose", "tpcs", "together", "never_in_clusters_of", "resident",
@@ -75,7 +75,7 @@ def record(
     _name(sessions, [] if base is None else [run.run for run in base.runs])
     for session in sessions:
         session.points = [_point(session.name, row) for row in session.rows]
-    points = set_aside_alike([point for session in sessions for point in session.points])
+    points = [point for session in sessions for point in session.points]
     works_of(points)
     contents = Contents(
         [_run(session) for session in sessions],

@@ -62,7 +62,7 @@ def read_contents(name: str) -> Contents:
 
 
 def joined(first: Contents, more: Contents) -> Contents:
-    """Put the runs of one dataset behind those of another; what one sets aside both do.
+    """Put the runs of one dataset behind those of another.
 
     Raises
     ------
@@ -75,7 +75,7 @@ def joined(first: Contents, more: Contents) -> Contents:
         raise InputError("rows", twice[0].label, rule)
     return Contents(
         first.runs + more.runs,
-        set_aside_alike(first.points + more.points),
+        first.points + more.points,
         first.counters + more.counters,
         first.litmus + more.litmus,
         first.per_sm | more.per_sm,
@@ -84,7 +84,7 @@ def joined(first: Contents, more: Contents) -> Contents:
     )
 
 
-def set_aside_alike(points: Sequence[Point]) -> list[Point]:
+def _set_aside_alike(points: Sequence[Point]) -> list[Point]:
     """Set a work aside in every run if one sets it aside."""
     reasons = {point.hash: point.set_aside for point in points if point.set_aside}
     return [replace(point, set_aside=reasons.get(point.hash, "")) for point in points]
@@ -92,9 +92,10 @@ def set_aside_alike(points: Sequence[Point]) -> list[Point]:
 
 def write_dataset(out: Path, contents: Contents) -> Manifest:
     """Write a dataset in place of what the folder holds; its error summary is kept."""
+    points = _set_aside_alike(contents.points)
     files = {
-        tables.POINTS: (len(contents.points), tables.points_text(contents.points).encode()),
-        tables.PER_SM: (len(contents.points), tables.pack(contents.per_sm)),
+        tables.POINTS: (len(points), tables.points_text(points).encode()),
+        tables.PER_SM: (len(points), tables.pack(contents.per_sm)),
         tables.COUNTERS: (len(contents.counters), tables.counters_text(contents.counters).encode()),
         tables.LITMUS: (len(contents.litmus), tables.litmus_text(contents.litmus).encode()),
         tables.FLOORPLANS: (len(contents.floorplans), tables.pack(contents.floorplans)),
@@ -104,7 +105,7 @@ def write_dataset(out: Path, contents: Contents) -> Manifest:
     manifest = Manifest(
         name=out.name,
         runs=contents.runs,
-        set_aside=dict(sorted(Counter(point.set_aside for point in contents.points).items())),
+        set_aside=dict(sorted(Counter(point.set_aside for point in points).items())),
         files={
             name: File(rows=count, sha256=hashlib.sha256(data).hexdigest())
             for name, (count, data) in files.items()
